@@ -82,7 +82,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
   // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
-  const approvals = composeApprovals(context, {
+  const approvals = await composeApprovals(context, {
     storage,
     sendElicitation: relay.sendElicitation,
     connections: () => ({ credentials: tools.credentials, signIns }),

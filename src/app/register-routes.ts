@@ -149,7 +149,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await ollamaRoutes(app, { models, version, countPassed });
   await storedChatRoutes(app, { store: chats, isStoring });
   await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
-  await runRoutes(app, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
+  await runRoutes(app, { log: parts.runLog, runs, cancelWaiting: parts.suspended.cancel });
   await approvalRoutes(app, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await resumeRoute(app, { connected: parts.connected, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });

@@ -8,7 +8,7 @@ import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
 /** One text within a logged event: enough to follow the run. The model reads the whole text. */
 export const loggedTextCharacters = 4_000;
 
-/** What one of these events counts, besides its names and its words. */
+/** The size of one of these events, besides its names and its message. */
 const plainCharacters = 200;
 
 interface ModelRequestOptions {

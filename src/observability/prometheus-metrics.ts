@@ -3,7 +3,7 @@ import type { Usage } from '../core/chat/chat.ts';
 import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
 import { visibleText } from '../shared/visible-text.ts';
 
-/** What is true at the moment of a scrape. */
+/** Values that are read when metrics are scraped. */
 interface Gauges {
   activeRuns: () => number;
   /** Undefined while the store cannot be read. */
@@ -24,7 +24,7 @@ export interface PrometheusMetrics extends Metrics {
 
 /**
  * Different values of a label, or of labels together; others count as `other`. Model names and functions come from requests and documents, and each
- * value takes memory for good.
+ * value takes memory for ever.
  */
 const maxModels = 100;
 const maxFunctions = 1_000;
@@ -51,8 +51,72 @@ function metricsOfProcess(): Registry {
 /** Metrics of one gateway, with those of its process. */
 export function createPrometheusMetrics(): PrometheusMetrics {
   const registry = new Registry();
-  const registers = [registry];
   const processRegistry = metricsOfProcess();
+  const counters = createCounters(registry);
+  const { upstreamErrors, runSeconds, repairs, connectionWaits } = counters;
+  const { tallies, ofOutcome, ofModel, ofFunction, ofServer, ofRoute } = createLookups(counters);
+
+  function countTokens({ prompt, completion }: Pick<ReturnType<typeof ofModel>, 'prompt' | 'completion'>, usage: Usage | undefined): void {
+    prompt.add(countOf(usage?.prompt_tokens));
+    completion.add(countOf(usage?.completion_tokens));
+  }
+
+  return {
+    contentType: registry.contentType,
+    async text() {
+      for (const tally of tallies) tally.settle();
+      return (await processRegistry.metrics()) + (await registry.metrics());
+    },
+    countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
+      ofOutcome(outcome).add(1);
+      runSeconds.observe(durationMs / 1_000);
+      if (code?.startsWith('upstream_') === true) upstreamErrors.inc({ code });
+      if (repairedSelections > 0) repairs.inc(repairedSelections);
+      // No backend was asked, so the name may be anything.
+      if (count === 0) return;
+      const ofThisModel = ofModel(model);
+      ofThisModel.requests.add(count);
+      if (firstTokenMs !== undefined) ofThisModel.firstToken.observe(firstTokenMs / 1_000);
+      countTokens(ofThisModel, usage);
+    },
+    countToolUse({ model, usage }: ToolUse) {
+      countTokens(ofModel(model), usage);
+    },
+    countCall({ server, tool, code, durationMs }: EndedCall) {
+      const isRegistered = server !== undefined && registeredServer.test(server);
+      const shown = isRegistered ? server : server === undefined ? 'none' : 'request';
+      // A model or a request may write any name.
+      ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').add(1);
+      ofServer(shown).observe(durationMs / 1_000);
+    },
+    countConnectionWait: () => connectionWaits.inc(),
+    countRequest({ method, route = 'none', status }) {
+      ofRoute(method, route, String(status)).add(1);
+    },
+    observe({ activeRuns, approvalsWaiting, sessions, sockets }) {
+      const gauge = (name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void => {
+        const created: Gauge = new Gauge({
+          name,
+          help,
+          registers: [registry],
+          async collect() {
+            const value = await read();
+            if (value === undefined) created.reset();
+            else created.set(value);
+          },
+        });
+      };
+      gauge('toolwharf_active_runs', 'Runs under way', activeRuns);
+      gauge('toolwharf_approvals_waiting', 'Suspended runs that wait for a decision', approvalsWaiting);
+      gauge('toolwharf_sessions', 'Websocket sessions, those included that wait for their browser to come back', sessions);
+      gauge('toolwharf_sockets', 'Open websockets', sockets);
+    },
+  };
+}
+
+/** What is counted, by the name of the metric. */
+function createCounters(registry: Registry) {
+  const registers = [registry];
   const requests = new Counter({
     name: 'toolwharf_http_requests_total',
     help: 'Answered HTTP requests, by the pattern of the route (none: an unknown path) and status',
@@ -105,7 +169,11 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     buckets: callSeconds,
     registers,
   });
+  return { requests, runs, upstreamErrors, modelRequests, tokens, firstToken, runSeconds, repairs, connectionWaits, calls, callTimes };
+}
 
+/** Finds counters by the values of their labels. `tallies`: those that have to be settled before metrics are read. */
+function createLookups({ requests, runs, modelRequests, tokens, firstToken, calls, callTimes }: ReturnType<typeof createCounters>) {
   const tallies: Tally[] = [];
   function tallyOf(counter: Counted): Tally {
     const tally = new Tally(counter);
@@ -125,63 +193,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   const ofFunction = cached((server: string, name: string, outcome: string) => tallyOf(calls.labels(server, name, outcome)), maxFunctions);
   const ofServer = cached((server: string) => callTimes.labels(server), maxFunctions);
   const ofRoute = cached((method: string, route: string, status: string) => tallyOf(requests.labels(method, route, status)), maxFunctions);
-
-  function countTokens({ prompt, completion }: Pick<ReturnType<typeof ofModel>, 'prompt' | 'completion'>, usage: Usage | undefined): void {
-    prompt.add(countOf(usage?.prompt_tokens));
-    completion.add(countOf(usage?.completion_tokens));
-  }
-
-  return {
-    contentType: registry.contentType,
-    async text() {
-      for (const tally of tallies) tally.settle();
-      return (await processRegistry.metrics()) + (await registry.metrics());
-    },
-    countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
-      ofOutcome(outcome).add(1);
-      runSeconds.observe(durationMs / 1_000);
-      if (code?.startsWith('upstream_') === true) upstreamErrors.inc({ code });
-      if (repairedSelections > 0) repairs.inc(repairedSelections);
-      // No backend was asked, so the name may be anything.
-      if (count === 0) return;
-      const counters = ofModel(model);
-      counters.requests.add(count);
-      if (firstTokenMs !== undefined) counters.firstToken.observe(firstTokenMs / 1_000);
-      countTokens(counters, usage);
-    },
-    countToolUse({ model, usage }: ToolUse) {
-      countTokens(ofModel(model), usage);
-    },
-    countCall({ server, tool, code, durationMs }: EndedCall) {
-      const isRegistered = server !== undefined && registeredServer.test(server);
-      const shown = isRegistered ? server : server === undefined ? 'none' : 'request';
-      // A model or a request may write any name.
-      ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').add(1);
-      ofServer(shown).observe(durationMs / 1_000);
-    },
-    countConnectionWait: () => connectionWaits.inc(),
-    countRequest({ method, route = 'none', status }) {
-      ofRoute(method, route, String(status)).add(1);
-    },
-    observe({ activeRuns, approvalsWaiting, sessions, sockets }) {
-      const gauge = (name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void => {
-        const created: Gauge = new Gauge({
-          name,
-          help,
-          registers,
-          async collect() {
-            const value = await read();
-            if (value === undefined) created.reset();
-            else created.set(value);
-          },
-        });
-      };
-      gauge('toolwharf_active_runs', 'Runs under way', activeRuns);
-      gauge('toolwharf_approvals_waiting', 'Suspended runs that wait for a decision', approvalsWaiting);
-      gauge('toolwharf_sessions', 'Websocket sessions, those included that wait for their browser to come back', sessions);
-      gauge('toolwharf_sockets', 'Open websockets', sockets);
-    },
-  };
+  return { tallies, ofOutcome, ofModel, ofFunction, ofServer, ofRoute };
 }
 
 /** A counter with its labels. */
@@ -227,7 +239,7 @@ function cached<Labels extends string[], Labelled>(
     const found = known.get(key);
     if (found !== undefined) return found;
     if (known.size >= max && labels.some((label) => label !== other)) return find(labels.map(() => other) as Labels);
-    // What is not seen would reach the terminal or the page of whoever reads the metrics.
+    // Invisible characters could control the terminal or page that shows the metrics.
     const created = create(...(labels.map((label) => visibleText(label).replaceAll('\t', ' ')) as Labels));
     known.set(key, created);
     return created;

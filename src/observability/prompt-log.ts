@@ -37,7 +37,7 @@ interface PromptLogOptions {
 
 /** The whole prompts and answers of runs, recorded only where the operator asks for it. */
 export interface PromptLog {
-  /** Undefined if nothing is recorded. `onFull` is called once when the run has more prompts than are kept. */
+  /** Undefined if nothing is recorded. `onFull` is called once when the run has more prompts than are recorded. */
   begin(run: Pick<LoggedRun, 'id' | 'callerId'>, onFull: () => void): PromptRecorder | undefined;
   /** Each as JSON, in the order in which they were asked. @throws GatewayError `storage_unavailable` */
   promptsOf(run: LoggedRun): Promise<string[]>;
@@ -206,7 +206,7 @@ function collectAnswer(): { note: (event: ChatEvent) => void; collected: () => J
   };
 }
 
-/** Holds no more than is recorded. */
+/** Collects no more text than is recorded. */
 function collectText(): { add: (piece: string) => void; whole: () => string | undefined } {
   let text = '';
   let left = 0;

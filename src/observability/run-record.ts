@@ -1,6 +1,5 @@
 import type { LoggedEvent, LoggedRun, RunEnding } from '../core/runs/run-log.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
-import type { RunStatus } from '../core/runs/run.ts';
+import type { RunEvent, RunStatus } from '../core/runs/run-event.ts';
 import { emptyWork, noteWork } from './run-work.ts';
 import { shortenValues } from './shorten-values.ts';
 import { loggedTextCharacters } from './model-request-log.ts';
@@ -23,7 +22,6 @@ export interface RunRecord {
 }
 
 const eventBounds = { textCharacters: loggedTextCharacters, characters: loggedEventCharacters };
-const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed', 'cancelled'] satisfies RunStatus[];
 
 /**
  * Logs a run's events within the limits; the end is always logged. A run is `waiting` from an
@@ -38,7 +36,7 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
   let progressEvents = 0;
   let isFull = false;
   let endStatus: RunStatus | undefined;
-  for (const { type, data } of run.events) noteApproval(type, data);
+  for (const event of run.events) noteApproval(event);
 
   /** There is always room for the warning and the end. */
   function hasRoom(event: LoggedEvent, size: number): boolean {
@@ -51,12 +49,13 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
     return false;
   }
 
-  function add({ type, data }: RunEvent, time: number): void {
-    noteStatus(type, data);
+  function add(event: RunEvent, time: number): void {
+    noteStatus(event);
     // A suspended run has not ended, and a resumed one does not start a second time.
-    if (type === 'run.end' && data['status'] === 'waiting') return;
-    if (type === 'run.start' && start.events !== undefined) return;
-    noteWork(work, { type, data }, time);
+    if (event.type === 'run.end' && event.data.status === 'waiting') return;
+    if (event.type === 'run.start' && start.events !== undefined) return;
+    const { type, data } = event;
+    noteWork(work, event, time);
     if (type === 'tool.progress' && ++progressEvents > loggedProgressEvents) return;
     const shortened = shortenValues(data, eventBounds);
     keep({ type, time, data: shortened.data }, shortened.characters);
@@ -68,15 +67,14 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
     run.events.push(event);
   }
 
-  function noteStatus(type: RunEvent['type'], data: RunEvent['data']): void {
-    const { mode, status } = data;
-    if (type === 'run.start' && typeof mode === 'string') run.mode = mode;
-    else if (type === 'run.end') endStatus = isStatus(status) ? status : 'completed';
-    noteApproval(type, data);
+  function noteStatus({ type, data }: RunEvent): void {
+    if (type === 'run.start') run.mode = data.mode;
+    else if (type === 'run.end') endStatus = data.status;
+    noteApproval({ type, data });
     run.status = awaited.size > 0 ? 'waiting' : 'running';
   }
 
-  function noteApproval(type: RunEvent['type'], { id }: RunEvent['data']): void {
+  function noteApproval({ type, data: { id } }: Pick<LoggedEvent, 'type' | 'data'>): void {
     if (type === 'approval.request' || type === 'connect.request') awaited.add(id);
     else if (type === 'approval.response' || type === 'connect.response') awaited.delete(id);
     // The end of a call ends the calls within it, whose ids begin with its id.
@@ -105,8 +103,4 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
 
 function isWithin(inner: unknown, outer: unknown): boolean {
   return typeof inner === 'string' && typeof outer === 'string' && inner.startsWith(`${outer}.`);
-}
-
-function isStatus(value: unknown): value is RunStatus {
-  return typeof value === 'string' && statuses.includes(value);
 }

@@ -1,18 +1,17 @@
 import { limits } from '../core/limits.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
-import type { RunWork } from '../core/runs/run-log.ts';
+import type { LoggedEvent, RunWork } from '../core/runs/run-log.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonValue } from '../shared/json.ts';
 
-/** Of a name or a message in the list of runs: the list is read often, and its lines are short. */
+/** The most of a name or a message in the list of runs, which is read often and has short lines. */
 const maxCharacters = 300;
 
 export function emptyWork(): RunWork {
   return { modelRequests: 0, calls: 0, failedCalls: 0, tools: [], servers: [] };
 }
 
-/** Counts an event of the run. `work` belongs to the caller alone and is changed. */
-export function noteWork(work: RunWork, { type, data }: RunEvent, time: number): void {
+/** Counts an event of the run. `work` is changed. */
+export function noteWork(work: RunWork, { type, data }: Pick<LoggedEvent, 'type' | 'data'>, time: number): void {
   const tool = textIn(data['tool']);
   work.last = { type, time, ...(tool !== undefined && { tool }) };
   if (type === 'model.request') work.modelRequests += 1;

@@ -13,9 +13,9 @@ const plainName = 'body';
 const dataUrlCharacters = 100;
 
 interface Bounds {
-  /** Of one text. */
+  /** The most of one text. */
   textCharacters: number;
-  /** Of all texts and other values together. */
+  /** The most of all texts and other values together. */
   characters: number;
 }
 

@@ -6,7 +6,7 @@ interface SourceMap {
   mappings: string;
 }
 
-/** Where the program lies: `src`, or the bundle. */
+/** The folder of the program: `src`, or the bundle. */
 const program = new URL('..', import.meta.url).href;
 const position = /\bfile:\/\/[^\s()?]+\.js:\d+:\d+/g;
 /** Finding a position takes a few milliseconds, and the same ones come again. */

@@ -4,7 +4,6 @@ import type { ConnectGate, ConnectRequest } from '../core/user-input/connect-gat
 import type { OwnCredentials } from '../core/callers/credentials.ts';
 import { canBeAsked } from '../core/runs/run.ts';
 import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
-import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
 import { waitUnlessAborted } from '../shared/wait-for.ts';
 
@@ -93,7 +92,7 @@ export function createConnectGate({ sendElicitation, credentials, makeLink, time
     async connect(request) {
       const { run, tool, callId, server } = request;
       if (!canBeAsked(run) && run.suspension === undefined) return { type: 'refused' };
-      const data: JsonObject = { id: callId, tool, server: server.server };
+      const data = { id: callId, tool, server: server.server };
       request.emit({ type: 'connect.request', data: { ...data, name: server.name } });
       const outcome = canBeAsked(run) ? await askOnce(request) : 'unavailable';
       if (outcome === 'unavailable' && run.suspension !== undefined) return { type: 'waiting' };

@@ -6,10 +6,9 @@ import type { RelayBus } from './bus.ts';
 import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
 import type { SessionMessage, SessionRequest } from './bus-messages.ts';
 import type { SessionRpc } from './session-rpc.ts';
-import { createSession } from './session.ts';
-import type { LocalSession } from './session.ts';
+import { LocalSession } from './session.ts';
 
-/** How long another replica may take to hand over a session, which it has in memory. */
+/** How long another replica may take to transfer a session, which it has in memory. */
 const takeTimeoutMs = 2_000;
 /** Messages that are buffered for a session while it is being taken over. */
 const maxBuffered = 1_000;
@@ -42,7 +41,7 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
       if (sessions.get(session.id) === session) sessions.delete(session.id);
       unsubscribe().catch(() => undefined);
     };
-    const session = createSession({ ...rest, graceMs: options.graceMs, now: options.now, onGone, onIgnored: options.onIgnored });
+    const session = new LocalSession({ ...rest, graceMs: options.graceMs, now: options.now, onGone, onIgnored: options.onIgnored });
     sessions.set(session.id, session);
     return session;
   }

@@ -26,7 +26,7 @@ export interface BrowserRelay {
   open(options: { caller: Caller; socket: SessionSocket; resume?: string }): Promise<RelaySession>;
   /** Sends a frame to a session of this caller, on any replica; buffers it while the browser is disconnected. False when there is no such session. */
   sendTo(sessionId: string, caller: Caller, frame: JsonObject): Promise<boolean>;
-  /** Aborted when this session has ended for good; undefined for a session of another replica, for which `sendTo` says whether it has ended. */
+  /** Aborted when this session has ended and cannot be resumed; undefined for a session of another replica, for which `sendTo` says whether it has ended. */
   endOf(sessionId: string, caller: Caller): AbortSignal | undefined;
   /** Closes every session of a key and its people, on all replicas, with 4401, after the key was deleted or has expired. @throws when the other replicas could not be reached. */
   closeSessionsOf(callerId: string): Promise<void>;
@@ -39,7 +39,7 @@ interface BrowserRelayOptions {
   bus: RelayBus;
   /** Unique among the replicas on the bus. */
   replicaId: string;
-  /** At least 128 random bits as base64url, because whoever knows the id of a call may answer it. */
+  /** At least 128 random bits as base64url, because a client that knows the id of a call may answer it. */
   newId: () => string;
   now: () => number;
   /** How long a disconnected session waits for its browser, in milliseconds. */

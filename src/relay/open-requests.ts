@@ -15,13 +15,13 @@ interface OpenRequest {
   id: string;
   /** The type of its frame. */
   type: 'execute:tool' | ElicitationRequest['type'];
-  /** Of its frame. */
+  /** The data of its frame. */
   data: JsonObject;
   timeoutMs: number;
   reply: (reply: Reply) => void;
   /** Whether it stays open while the browser is away, and is sent again when that is back. Not a call: it may have run. */
   isPatient: boolean;
-  /** The reply if the browser disconnects without an answer; where it is patient, if the session ends. */
+  /** The reply if the browser disconnects without an answer; for a patient request, if the session ends. */
   disconnected: Reply;
 }
 
@@ -34,7 +34,7 @@ interface OpenRequests {
   settle(type: OpenRequest['type'], id: string, reply: Reply): boolean;
   /** Removes a request without a reply and returns its type; undefined if it is not open. */
   cancel(id: string): OpenRequest['type'] | undefined;
-  /** Settles what is not patient, because the browser disconnected. */
+  /** Settles the requests that are not patient, because the browser disconnected. */
   disconnectImpatient(): void;
   /** Settles every request, because the session has ended. */
   disconnectAll(): void;
@@ -57,8 +57,8 @@ export function createOpenRequests(now: () => number, onExpired: (request: OpenR
     return entry?.request;
   }
 
-  function disconnect(isMeant: (request: OpenRequest) => boolean): void {
-    for (const { request } of [...open.values()].filter((entry) => isMeant(entry.request))) take(request.id)?.reply(request.disconnected);
+  function disconnect(matches: (request: OpenRequest) => boolean): void {
+    for (const { request } of [...open.values()].filter((entry) => matches(entry.request))) take(request.id)?.reply(request.disconnected);
   }
 
   return {

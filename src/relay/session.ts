@@ -7,7 +7,7 @@ import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
 import { createOpenRequests } from './open-requests.ts';
 
-/** The socket of a session, as `http/` provides it. Neither function throws. */
+/** The socket of a session, as `http/` provides it. `send` and `close` do not throw. */
 export interface SessionSocket {
   /** False when the socket is already closing, so that the frame does not arrive. */
   send(frame: JsonObject): boolean;
@@ -22,25 +22,8 @@ export interface RelaySession {
   answerElicitation(type: ElicitationRequest['type'], id: string, data: JsonObject): void;
   /** To be called when the socket has closed: running calls fail, and the session waits for its browser. */
   disconnected(): void;
-  /** Ends the session for good, because the client said goodbye. */
+  /** Ends the session, which cannot be resumed, because the client left it on purpose. */
   end(): void;
-}
-
-/** A session of this replica. */
-export interface LocalSession {
-  readonly id: string;
-  readonly callerId: string;
-  /** Aborted when the session has ended for good: not while its browser may still reconnect, here or on another replica. */
-  readonly ended: AbortSignal;
-  /** Sends the frame `session` and the buffered frames, and closes an earlier socket. */
-  attach(socket: SessionSocket, resumed?: boolean): RelaySession;
-  handle(message: SessionMessage, reply: (reply: Reply) => void): void;
-  /** False when the session has ended. */
-  deliver(frame: JsonObject): boolean;
-  canBeTaken(callerId: string): boolean;
-  isAway(): boolean;
-  end(code: number, reason: string): void;
-  pendingCalls(): number;
 }
 
 type State =
@@ -60,162 +43,183 @@ interface SessionOptions {
   frames?: JsonObject[];
 }
 
-export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, frames = [] }: SessionOptions): LocalSession {
-  const requests = createOpenRequests(now, ({ type, id: requestId }) => sendCancel(type, requestId));
-  const ended = new AbortController();
-  let state: State = awayWith(frames);
+/** A session of this replica. */
+export class LocalSession {
+  readonly id: string;
+  readonly callerId: string;
+  /** Aborted when the session has ended and cannot be resumed, so not while its browser may still reconnect to any replica. */
+  readonly ended: AbortSignal;
+  readonly #options: SessionOptions;
+  readonly #requests = createOpenRequests(
+    () => this.#options.now(),
+    ({ type, id }) => this.#sendCancel(type, id),
+  );
+  readonly #end = new AbortController();
+  #state: State;
+
+  constructor(options: SessionOptions) {
+    this.id = options.id;
+    this.callerId = options.callerId;
+    this.ended = this.#end.signal;
+    this.#options = options;
+    this.#state = this.#awayWith(options.frames ?? []);
+  }
+
+  /** Sends the frame `session` and the buffered frames, and closes an earlier socket. */
+  attach(socket: SessionSocket, resumed?: boolean): RelaySession {
+    const last = this.#state;
+    this.#requests.disconnectImpatient();
+    // The session ended between its admission and here: the browser has to connect again.
+    if (last.type === 'over') socket.close(1012, 'The session has moved.');
+    else this.#state = { type: 'connected', socket };
+    if (last.type === 'connected') last.socket.close(4409, 'The session was taken over by another connection.');
+    this.#send({ type: 'session', data: { session_id: this.id, ...(resumed !== undefined && { resumed }) } });
+    if (last.type === 'away') {
+      clearTimeout(last.timer);
+      for (const frame of last.buffer.frames) this.deliver(frame);
+    }
+    for (const { type, data } of this.#requests.list()) this.#send({ type, data });
+    return this.#asSeenBy(socket);
+  }
+
+  handle(message: SessionMessage, reply: (reply: Reply) => void): void {
+    switch (message.type) {
+      case 'call':
+        return this.#call(message, reply);
+      case 'take':
+        return this.#transfer(message, reply);
+      case 'cancel':
+        return this.#cancel(message.id);
+      case 'elicit':
+        return this.#elicit(message, reply);
+      case 'probe':
+        if (!this.#requests.has(message.id)) reply({ type: 'outcome', outcome: disconnected('the function') });
+        return;
+      case 'frame':
+        return reply({ type: 'accepted', isAccepted: message.callerId === this.callerId && this.deliver(message.frame) });
+    }
+  }
+
+  /** False when the session has ended. */
+  deliver(frame: JsonObject): boolean {
+    if (!this.#send(frame) && this.#state.type === 'away' && !this.#state.buffer.add(frame))
+      this.end(1013, 'Too many frames were waiting for the browser.');
+    return this.#state.type !== 'over';
+  }
+
+  canBeTaken(by: string): boolean {
+    if (by !== this.callerId || this.#state.type === 'over') return false;
+    return this.#state.type === 'connected' || this.#options.now() - this.#state.since < this.#options.graceMs;
+  }
+
+  isAway(): boolean {
+    return this.#state.type === 'away';
+  }
+
+  end(code: number, reason: string): void {
+    if (this.#state.type === 'over') return;
+    this.#leave(code, reason);
+    this.#end.abort(new DOMException(reason, 'AbortError'));
+  }
+
+  pendingCalls(): number {
+    return this.#requests.countCalls();
+  }
 
   /** Also the state of a new session, until its socket is attached. */
-  function awayWith(earlier: JsonObject[]): State {
+  #awayWith(earlier: JsonObject[]): State {
     const buffer = createFrameBuffer();
     for (const frame of earlier) buffer.add(frame);
-    const timer = setTimeout(() => end(1001, 'The session has expired.'), graceMs);
+    const timer = setTimeout(() => this.end(1001, 'The session has expired.'), this.#options.graceMs);
     timer.unref();
-    return { type: 'away', since: now(), buffer, timer };
+    return { type: 'away', since: this.#options.now(), buffer, timer };
   }
 
   /** Removes the session from this replica. `ended` is not aborted here, because the session may continue on another one. */
-  function leave(code: number, reason: string): void {
-    const last = state;
-    state = { type: 'over' };
+  #leave(code: number, reason: string): void {
+    const last = this.#state;
+    this.#state = { type: 'over' };
     if (last.type === 'away') clearTimeout(last.timer);
-    requests.disconnectAll();
+    this.#requests.disconnectAll();
     if (last.type === 'connected') last.socket.close(code, reason);
-    onGone();
-  }
-
-  function end(code: number, reason: string): void {
-    if (state.type === 'over') return;
-    leave(code, reason);
-    ended.abort(new DOMException(reason, 'AbortError'));
+    this.#options.onGone();
   }
 
   /** A closing socket would lose frames, so from then on the session counts as disconnected. */
-  function send(frame: JsonObject): boolean {
-    if (state.type !== 'connected') return false;
-    if (state.socket.send(frame)) return true;
-    goAway();
+  #send(frame: JsonObject): boolean {
+    if (this.#state.type !== 'connected') return false;
+    if (this.#state.socket.send(frame)) return true;
+    this.#goAway();
     return false;
   }
 
-  function goAway(): void {
-    if (state.type !== 'connected') return;
-    state = awayWith([]);
-    requests.disconnectImpatient();
+  #goAway(): void {
+    if (this.#state.type !== 'connected') return;
+    this.#state = this.#awayWith([]);
+    this.#requests.disconnectImpatient();
   }
 
-  function deliver(frame: JsonObject): boolean {
-    if (!send(frame) && state.type === 'away' && !state.buffer.add(frame)) end(1013, 'Too many frames were waiting for the browser.');
-    return state.type !== 'over';
+  /** The sending replica has checked the caller already, but anyone on the bus can write a message. */
+  #isConnectedTo(by: string): boolean {
+    return by === this.callerId && this.#state.type === 'connected';
   }
 
-  function canBeTaken(by: string): boolean {
-    if (by !== callerId || state.type === 'over') return false;
-    return state.type === 'connected' || now() - state.since < graceMs;
-  }
-
-  // The sending replica has checked the caller already, but anyone on the bus can write a message.
-  const isConnectedTo = (by: string): boolean => by === callerId && state.type === 'connected';
-
-  function call(message: Extract<SessionMessage, { type: 'call' }>, reply: (reply: Reply) => void): void {
+  #call(message: Extract<SessionMessage, { type: 'call' }>, reply: (reply: Reply) => void): void {
     const { id: callId, timeoutMs, data } = message;
     const offered = ownValue(data, 'offered_name');
     const name = typeof offered === 'string' ? offered : 'The function';
-    if (!isConnectedTo(message.callerId)) return reply({ type: 'outcome', outcome: unavailable(name) });
+    if (!this.#isConnectedTo(message.callerId)) return reply({ type: 'outcome', outcome: unavailable(name) });
     const gone: Reply = { type: 'outcome', outcome: disconnected(name) };
-    const sent = { ...data, id: callId, session_id: id, timeout_ms: timeoutMs };
-    const isNew = requests.add({ id: callId, type: 'execute:tool', data: sent, isPatient: false, timeoutMs, reply, disconnected: gone });
-    if (isNew) send({ type: 'execute:tool', data: sent });
+    const sent = { ...data, id: callId, session_id: this.id, timeout_ms: timeoutMs };
+    const request = { id: callId, type: 'execute:tool', data: sent, isPatient: false, timeoutMs, reply, disconnected: gone } as const;
+    if (this.#requests.add(request)) this.#send({ type: 'execute:tool', data: sent });
   }
 
-  /** What is patient is asked as soon as the browser is there, and again when it has left without an answer, such as when its page is loaded again. */
-  function elicit(message: Extract<SessionMessage, { type: 'elicit' }>, reply: (reply: Reply) => void): void {
-    const { id: elicitationId, elicitation: type, timeoutMs, isPatient, callerId: by } = message;
-    const data = { ...message.data, id: elicitationId };
-    const disconnected: Reply = { type: 'unanswered', isThere: true };
-    const canBeAsked = isPatient ? canBeTaken(by) : isConnectedTo(by);
-    if (canBeAsked && requests.add({ id: elicitationId, type, data, isPatient, timeoutMs, reply, disconnected })) send({ type, data });
+  /** Sends patient requests as soon as the browser is connected, and again when it left without an answer, such as when its page was reloaded. */
+  #elicit(message: Extract<SessionMessage, { type: 'elicit' }>, reply: (reply: Reply) => void): void {
+    const { id, elicitation: type, timeoutMs, isPatient, callerId: by } = message;
+    const data = { ...message.data, id };
+    const gone: Reply = { type: 'unanswered', isThere: true };
+    const canBeAsked = isPatient ? this.canBeTaken(by) : this.#isConnectedTo(by);
+    if (canBeAsked && this.#requests.add({ id, type, data, isPatient, timeoutMs, reply, disconnected: gone })) this.#send({ type, data });
     else reply({ type: 'unanswered', isThere: false });
   }
 
-  function sendCancel(type: string, requestId: string): void {
-    send({ type: `${type}:cancel`, data: { id: requestId } });
+  #sendCancel(type: string, requestId: string): void {
+    this.#send({ type: `${type}:cancel`, data: { id: requestId } });
   }
 
-  function cancel(requestId: string): void {
-    const type = requests.cancel(requestId);
-    if (type !== undefined) sendCancel(type, requestId);
+  #cancel(requestId: string): void {
+    const type = this.#requests.cancel(requestId);
+    if (type !== undefined) this.#sendCancel(type, requestId);
   }
 
-  function handOver(message: Extract<SessionMessage, { type: 'take' }>, reply: (reply: Reply) => void): void {
-    if (!canBeTaken(message.callerId)) {
-      reply({ type: 'accepted', isAccepted: false });
-      return;
-    }
-    reply({ type: 'taken', frames: state.type === 'away' ? state.buffer.frames : [] });
-    leave(4409, 'The session was taken over by another connection.');
+  /** Gives the session to another replica. */
+  #transfer(message: Extract<SessionMessage, { type: 'take' }>, reply: (reply: Reply) => void): void {
+    if (!this.canBeTaken(message.callerId)) return reply({ type: 'accepted', isAccepted: false });
+    reply({ type: 'taken', frames: this.#state.type === 'away' ? this.#state.buffer.frames : [] });
+    this.#leave(4409, 'The session was taken over by another connection.');
   }
 
-  function attach(socket: SessionSocket, resumed?: boolean): RelaySession {
-    const last = state;
-    requests.disconnectImpatient();
-    // The session ended between its admission and here: the browser has to connect again.
-    if (last.type === 'over') socket.close(1012, 'The session has moved.');
-    else state = { type: 'connected', socket };
-    if (last.type === 'connected') last.socket.close(4409, 'The session was taken over by another connection.');
-    send({ type: 'session', data: { session_id: id, ...(resumed === undefined ? {} : { resumed }) } });
-    if (last.type === 'away') {
-      clearTimeout(last.timer);
-      for (const frame of last.buffer.frames) deliver(frame);
-    }
-    for (const { type, data } of requests.list()) send({ type, data });
-    const isCurrent = (): boolean => state.type === 'connected' && state.socket === socket;
-
+  #asSeenBy(socket: SessionSocket): RelaySession {
+    const isCurrent = (): boolean => this.#state.type === 'connected' && this.#state.socket === socket;
+    const { onIgnored } = this.#options;
     return {
-      id,
-      answer(frame) {
-        if (!isCurrent() || !requests.settle('execute:tool', frame.id, { type: 'outcome', outcome: toOutcome(frame) })) onIgnored();
+      id: this.id,
+      answer: (frame) => {
+        if (!isCurrent() || !this.#requests.settle('execute:tool', frame.id, { type: 'outcome', outcome: toOutcome(frame) })) onIgnored();
       },
-      answerElicitation(type, elicitationId, data) {
-        if (!isCurrent() || !requests.settle(type, elicitationId, { type: 'answer', data })) onIgnored();
+      answerElicitation: (type, elicitationId, data) => {
+        if (!isCurrent() || !this.#requests.settle(type, elicitationId, { type: 'answer', data })) onIgnored();
       },
-      disconnected() {
-        if (isCurrent()) goAway();
+      disconnected: () => {
+        if (isCurrent()) this.#goAway();
       },
-      end() {
-        if (isCurrent()) end(1000, 'The session was ended.');
+      end: () => {
+        if (isCurrent()) this.end(1000, 'The session was ended.');
       },
     };
   }
-
-  return {
-    id,
-    callerId,
-    ended: ended.signal,
-    attach,
-    deliver,
-    canBeTaken,
-    end,
-    isAway: () => state.type === 'away',
-    pendingCalls: () => requests.countCalls(),
-    handle(message, reply) {
-      switch (message.type) {
-        case 'call':
-          return call(message, reply);
-        case 'take':
-          return handOver(message, reply);
-        case 'cancel':
-          return cancel(message.id);
-        case 'elicit':
-          return elicit(message, reply);
-        case 'probe':
-          if (!requests.has(message.id)) reply({ type: 'outcome', outcome: disconnected('the function') });
-          return;
-        case 'frame':
-          return reply({ type: 'accepted', isAccepted: message.callerId === callerId && deliver(message.frame) });
-      }
-    },
-  };
 }
 
 /** Frames for a browser that is disconnected for a moment, in order. */
@@ -225,7 +229,7 @@ interface FrameBuffer {
   readonly frames: JsonObject[];
 }
 
-/** Holds as much as may be buffered for a connected socket that is not read. */
+/** Buffers as much as for a connected socket that is not read. */
 function createFrameBuffer(): FrameBuffer {
   const frames: JsonObject[] = [];
   let size = 0;

@@ -2,9 +2,8 @@ import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isWithin } from '../core/callers/people.ts';
 import { Drain } from './drain.ts';
-
-/** Why work of a key, or of one of its people, ends. A deleted person may come again, and begins anew. */
-export type EndOfAccess = 'deleted' | 'changed' | 'expired' | 'user deleted';
+import { describeEndOfAccess } from './end-of-access.ts';
+import type { EndOfAccess } from './end-of-access.ts';
 
 /** Tool calls outside of chats. A shutdown waits for them, and they end with their caller's key. */
 export interface ActiveInvocations {
@@ -15,7 +14,7 @@ export interface ActiveInvocations {
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
   /** Cancels the calls of a key and its people, or of one of them; after the deletion of the key no new ones start. */
   cancelAllOf(ownerId: string, cause: EndOfAccess): void;
-  /** Aborted when a drain begins: calls that only wait for somebody who may never come back then end at once. */
+  /** Aborted when a drain begins: calls that only wait for the answer of a person then end at once. */
   readonly draining: AbortSignal;
   /** Admits no more calls, and resolves when all have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
@@ -49,7 +48,7 @@ export function createActiveInvocations(): ActiveInvocations {
 
     cancelAllOf(ownerId, cause) {
       if (cause === 'deleted') drain.closeTo(ownerId);
-      const why = cause === 'user deleted' ? 'its user was deleted' : `its key ${cause === 'expired' ? 'has' : 'was'} ${cause}`;
+      const why = describeEndOfAccess(cause, 'its key');
       const reason = new GatewayError('run_cancelled', `The call was cancelled because ${why}; whether it took effect is unknown.`);
       for (const call of running) if (isWithin(call.callerId, ownerId)) call.controller.abort(reason);
     },

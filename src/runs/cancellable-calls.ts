@@ -7,23 +7,23 @@ export interface CancellableCalls extends CallRegistry {
 }
 
 export function createCancellableCalls(): CancellableCalls {
-  const underWay = new Map<string, Set<() => void>>();
+  const running = new Map<string, Set<() => void>>();
 
   return {
     register(callId, cancel) {
-      const known = underWay.get(callId) ?? new Set();
+      const known = running.get(callId) ?? new Set();
       // A new function each time, so that the same `cancel` can be registered twice.
       const entry = (): void => cancel();
-      underWay.set(callId, known.add(entry));
+      running.set(callId, known.add(entry));
       return () => {
         known.delete(entry);
-        if (known.size === 0 && underWay.get(callId) === known) underWay.delete(callId);
+        if (known.size === 0 && running.get(callId) === known) running.delete(callId);
       };
     },
     cancel(callId) {
-      const found = underWay.get(callId);
+      const found = running.get(callId);
       if (found === undefined) return false;
-      underWay.delete(callId);
+      running.delete(callId);
       for (const cancel of found) cancel();
       return true;
     },

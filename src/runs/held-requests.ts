@@ -5,17 +5,17 @@ import { chooseLossesOfOthers, sharesOf } from '../shared/fair-shares.ts';
 
 /** A run under way, whose request is in memory until its end. */
 export interface HeldRequest {
-  /** Of the run. */
+  /** The id of the run. */
   id: string;
   callerId: string;
-  /** From `sizeOf`; 0 once it was told to end. */
+  /** From `sizeOf`; 0 once the run was aborted. */
   size: number;
   controller: AbortController;
 }
 
-/** Characters of the requests of all runs under way: half of the heap at two bytes each, so that the other half is left for the work. */
+/** Characters of the requests of all active runs: half of the heap at two bytes each. The other half is for the work. */
 export const mostHeldCharacters = getHeapStatistics().heap_size_limit / 4;
-/** What V8 needs for an object or a list besides its texts, in characters. */
+/** The memory of an object or a list besides its texts, in characters. */
 const objectCharacters = 64;
 
 /** How much memory a request takes, in characters. */
@@ -34,9 +34,9 @@ function weightOf(value: unknown): number {
 }
 
 /**
- * Makes room for one more request: the newest run of the caller who holds the most, in the key that holds the most, ends until there is room. So whoever has
- * many long conversations answered at a time harms no other, nor do many people of one key.
- * @throws GatewayError `overloaded`, where that would be the new one; then nothing was ended
+ * Makes room for one more request by ending runs. They are taken from the key that uses the most memory, there from the caller who uses the most, the
+ * newest first. So neither a caller with many long conversations nor a key with many people harms others.
+ * @throws GatewayError `overloaded` if the new request would have to end; then no run was ended
  */
 export function makeRoom(
   held: readonly HeldRequest[],
@@ -57,6 +57,7 @@ export function makeRoom(
 const charactersOf = ({ size }: HeldRequest): number => size;
 
 function overloaded(): GatewayError {
-  const message = 'The gateway is answering too many long conversations of yours at a time. Send it again when others have been answered.';
+  const message =
+    'The gateway is answering too many of your long conversations at once. Send this one again when others have been answered.';
   return new GatewayError('overloaded', message, { retryAfter: '5' });
 }

@@ -26,7 +26,7 @@ export type InvokeFunction = (
 export interface FunctionInvoker {
   caller: Caller;
   signal: AbortSignal;
-  /** Of the request. */
+  /** Reads the headers of the request. */
   readHeader?: ReadRequestHeader | undefined;
   emit?: ToolCallScope['emit'];
   /** Where people reach the gateway, for links. */
@@ -42,7 +42,7 @@ export interface InvokedFunction {
   name: string;
   outcome: ToolOutcome;
   durationMs: number;
-  /** What to read before the result: arguments that were renamed or ignored. */
+  /** Texts to show before the result: arguments that were renamed or ignored. */
   notices?: readonly string[];
   /** What the caller has to connect to before the function can run. */
   connect?: Pick<PendingConnect, 'servers'>;
@@ -54,7 +54,7 @@ interface InvokeOptions {
   newId: () => string;
   toolTimeoutMs: number;
   makeConnectLink: MakeConnectLink;
-  /** What all calls of all runs share, as in a chat: hooks, the result cache, and the log of masked exceptions. */
+  /** Shared by all calls of all runs, as in a chat: hooks, the result cache, and the log of masked exceptions. */
   runtime?: ChatServices['runtime'];
   metrics?: Pick<Metrics, 'countCall' | 'countToolUse'>;
   now: () => number;

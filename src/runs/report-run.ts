@@ -1,7 +1,6 @@
 import type { ChatEvent } from '../core/chat/chat.ts';
-import { GatewayError } from '../core/errors.ts';
+import { endCauseOf } from '../core/runs/end-cause.ts';
 import type { RunEnding } from '../core/runs/run-log.ts';
-import { StopReading } from '../shared/emit.ts';
 import type { Emit } from '../shared/emit.ts';
 
 export interface RunObserver {
@@ -31,15 +30,16 @@ export function reportRun(
 
 /** The ending of a run that did not complete, with the message that its client gets. Internal errors get a generic message. */
 export function endingOf(error: unknown, signal: AbortSignal): RunEnding {
-  const cause: unknown = signal.aborted ? signal.reason : error;
-  if (cause instanceof GatewayError) {
-    const { code, message } = cause;
+  const cause = endCauseOf(error, signal);
+  if (cause.type === 'error') {
+    const { code, message } = cause.error;
     return { status: code === 'run_cancelled' ? 'cancelled' : 'failed', error: { code, message } };
   }
-  if (cause instanceof StopReading)
-    return { status: 'cancelled', error: { code: 'run_cancelled', message: 'The answer was not read to its end.' } };
-  // Our own abort reasons, such as a disconnected client or an ended session.
-  if (signal.aborted && cause instanceof DOMException)
-    return { status: 'cancelled', error: { code: 'run_cancelled', message: `${cause.message}.` } };
-  return { status: 'failed', error: { code: 'internal_error', message: 'Internal error. The log has details under the id of this run.' } };
+  if (cause.type === 'bug')
+    return {
+      status: 'failed',
+      error: { code: 'internal_error', message: 'Internal error. The log has details under the id of this run.' },
+    };
+  const message = cause.type === 'unread' ? 'The answer was not read to its end.' : `${cause.message}.`;
+  return { status: 'cancelled', error: { code: 'run_cancelled', message } };
 }

@@ -3,8 +3,7 @@ import type { ChatEvent } from '../core/chat/chat.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { ModelRequestLog } from '../core/models/model-request-log.ts';
 import type { RunEvent } from '../core/runs/run-event.ts';
-import type { RunEnding } from '../core/runs/run-log.ts';
-import { isJsonObject, textIn } from '../shared/json.ts';
+import type { LoggedEvent, RunEnding } from '../core/runs/run-log.ts';
 import { TokenTally } from './token-tally.ts';
 
 interface RunStatsOptions {
@@ -14,14 +13,14 @@ interface RunStatsOptions {
   /** As the request names it. */
   model: string;
   metrics?: Pick<Metrics, 'countRun' | 'countCall'> | undefined;
-  /** Of a resumed run: what its log has from before, calls that waited among it. */
-  earlier?: readonly RunEvent[] | undefined;
+  /** The earlier events of a resumed run, which include its calls that waited. */
+  earlier?: readonly LoggedEvent[] | undefined;
 }
 
 /** Time, tokens and counts of one run, for its log line and the metrics. It sees every event, thousands in a long answer. */
 export class RunStats {
   readonly #options: RunStatsOptions;
-  /** Where the calls under way are made, by call id. */
+  /** The servers of the calls in progress, by call id. */
   readonly #servers = new Map<unknown, string>();
   /** The client disconnected before the end of the answer. */
   isCutOff = false;
@@ -75,7 +74,7 @@ export class RunStats {
     return this.#options.now() - this.#began;
   }
 
-  #noteServer({ type, data }: RunEvent): void {
+  #noteServer({ type, data }: Pick<LoggedEvent, 'type' | 'data'>): void {
     if (type === 'tool.call' && typeof data['server'] === 'string') this.#servers.set(data['id'], data['server']);
     else if (type === 'tool.result') this.#servers.delete(data['id']);
   }
@@ -86,18 +85,17 @@ export class RunStats {
       this.#toolCalls += 1;
       this.#noteServer(event);
     } else if (type === 'tool.result') {
-      const { id, tool, error, duration_ms } = data;
-      const code = isJsonObject(error) ? textIn(error['code']) : undefined;
+      const { id, tool, error, duration_ms: durationMs } = data;
       const server = this.#servers.get(id);
       this.#noteServer(event);
       this.#options.metrics?.countCall({
         caller: this.#options.caller,
         server,
-        tool: textIn(tool),
-        code,
-        durationMs: Number(duration_ms ?? 0),
+        tool,
+        code: error?.code,
+        durationMs,
       });
-    } else if (type === 'selection' && Array.isArray(data['repaired']) && data['repaired'].length > 0) this.#repairedSelections += 1;
+    } else if (type === 'selection' && data.repaired.length > 0) this.#repairedSelections += 1;
   }
 
   /** Wraps the log of model requests, to count them. */

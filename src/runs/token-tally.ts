@@ -4,12 +4,12 @@ import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../cor
 import { estimateTokens } from '../shared/estimate-tokens.ts';
 import { addUsage } from '../core/chat/usage.ts';
 
-/** Of text in ASCII; of other text a piece of the stream, which has a token at least, has fewer characters. */
+/** Characters per token of ASCII text. Other text has fewer, and each chunk of a stream counts as at least one token. */
 const charactersPerToken = 3.5;
 
 /**
- * Counts what the models of a run or call take, request by request, because limits of tokens a day hold for what nobody reads to its end, too. Backends
- * count at the end of an answer: whoever leaves before it, or has a backend that never counts, is counted by an estimate.
+ * Counts the tokens that the models of a run or call use, request by request, because daily token limits also apply to answers that nobody reads to
+ * their end. Backends report usage at the end of an answer. If the client leaves first, or the backend never reports usage, tokens are estimated.
  */
 export class TokenTally {
   #reported: Usage | undefined;
@@ -66,7 +66,7 @@ class CountedAnswer implements AnswerLog {
 
   end(how?: AnswerFault | 'stopped'): void {
     this.#log?.end(how);
-    // Of a request that nothing came of, nobody knows whether a model has read it.
+    // If a request produced nothing, it is unknown whether a model has read it.
     if (this.#isReported || this.#pieces === 0) return;
     this.#tally.estimate(this.#sent, Math.max(this.#pieces, Math.ceil(this.#characters / charactersPerToken)));
   }

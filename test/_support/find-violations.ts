@@ -51,6 +51,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
   { packages: /^(?:preact|@preact\/signals|wouter-preact|marked|@tanstack\/virtual-core)$/, files: /^src\/console\/.+\.tsx?$/ },
+  { packages: /^openai$/, files: /^src\/http\/dialects\/responses\/.+\.ts$/ },
   { packages: /^rolldown$/, files: /^src\/packaging\/.+\.ts$/ },
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/(?:demo|models\/demo)\/.+\.ts$/ },
 ];
@@ -105,7 +106,7 @@ export function findViolations(files: readonly SourceFile[]): string[] {
   return [
     ...sources.flatMap((file) => [
       ...importsOf(file.source).flatMap((entry) =>
-        importViolations(file.path, entry, isBuilt(file.path) ? dependenciesOfBuild : dependencies),
+        importViolations(file.path, entry, isBuilt(file.path) || entry.isTypeOnly ? dependenciesOfBuild : dependencies),
       ),
       ...fileViolations(file),
     ]),

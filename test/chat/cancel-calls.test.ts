@@ -122,7 +122,7 @@ it('lets other calls run when one is cancelled before its approval was requested
   const request = await asking.promise;
   calling.cancel(request.callId);
   await begun.promise;
-  request.emit({ type: 'approval.request', data: { id: request.callId } });
+  request.emit({ type: 'approval.request', data: { id: request.callId, tool: 'pay', args: {}, server: 'bank' } });
   slow.resolve({ type: 'result', value: 'ok' });
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { state: 'not_started' } }, { response: 'ok' }, { response: 'ok' }]);
 });

@@ -27,7 +27,7 @@ import {
   conversationsLimit,
 } from '../../src/http/dialects/socket/kept-conversations.ts';
 import { runLogMs } from '../../src/observability/prompt-log.ts';
-import { loggedRunsCharacters, loggedRuns } from '../../src/observability/run-log.ts';
+import { loggedRunsCharacters, loggedRuns } from '../../src/observability/save-runs.ts';
 import {
   recordedTextCharacters,
   recordedPromptCharacters,

@@ -3,9 +3,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/runs/run-log.ts';
-import type { EventType } from '../../src/core/runs/run-event.ts';
+import type { EventType, RunEvent } from '../../src/core/runs/run-event.ts';
 import { runLogMs } from '../../src/observability/prompt-log.ts';
-import { createRunLog, unsavedRunsLimit } from '../../src/observability/run-log.ts';
+import { createRunLog } from '../../src/observability/run-log.ts';
+import { unsavedRunsLimit } from '../../src/observability/unsaved-runs.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
 import { memoryRuns } from '../_support/memory-stores.ts';
 import { waitFor } from '../_support/wait-for.ts';
@@ -14,7 +15,7 @@ import { loggedTextCharacters } from '../../src/observability/model-request-log.
 
 const sent = { model: 'm', messages: [], tools: [], callerTools: [], toolChoice: undefined, parameters: {} };
 const page = { callerId: undefined, limit: 100, after: undefined };
-const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'run-event', event: { type, data } });
+const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'run-event', event: { type, data } as RunEvent });
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void vi.useRealTimers());
@@ -120,7 +121,8 @@ describe('saving', () => {
       { ...base, id: 'socket' },
       { ...base, id: 'stored' },
     ]);
-    const log = createRunLog({ store, now: Date.now, waitingIds: async () => ['stored'], logger: { error: () => undefined } });
+    const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
+    log.markWaiting(['stored']);
     expect((await log.find('socket'))?.status).toBe('failed');
     expect((await log.find('stored'))?.status).toBe('waiting');
     await log.close();

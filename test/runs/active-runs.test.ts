@@ -9,8 +9,10 @@ import type { RunEnding } from '../../src/core/runs/run-log.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { Tool, ToolOutcome } from '../../src/core/tools/tool.ts';
 import { createCancellableCalls } from '../../src/runs/cancellable-calls.ts';
-import { createActiveRuns, RunEnd } from '../../src/runs/active-runs.ts';
-import type { ActiveRuns, ActiveRunsOptions, StartedRun } from '../../src/runs/active-runs.ts';
+import { createActiveRuns } from '../../src/runs/active-runs.ts';
+import { RunEnd } from '../../src/runs/running-runs.ts';
+import type { ActiveRuns, ActiveRunsOptions } from '../../src/runs/active-runs.ts';
+import type { StartedRun } from '../../src/runs/started-run.ts';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import { calls, finderOf, says, ScriptedModel, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -186,9 +188,9 @@ describe('the end of a run', () => {
   it('of a deleted key is that of its runs, and it starts no other', async () => {
     const { stream, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
     const told = read(stream);
-    void runs.cancelAllOf('bob');
+    void runs.cancelAllOf('bob', 'deleted');
     expect(() => runs.start(chatRequest(), { caller: bob, controller: new AbortController() })).toThrow('The key was deleted');
-    void runs.cancelAllOf('ada');
+    void runs.cancelAllOf('ada', 'deleted');
     await expect(told).rejects.toMatchObject({ code: 'run_cancelled' });
     expect(endings).toMatchObject([{ status: 'cancelled' }]);
     expect(runs.countRunning()).toBe(0);
@@ -235,7 +237,7 @@ describe('long conversations that are answered at the same time', () => {
     begin('ada1', 3_000);
     await expect.poll(() => failed).toEqual({ mallory2: 'overloaded' });
     begin('bob1', 2_000);
-    expect(() => begin('mallory4', 4_000)).toThrow('too many long conversations');
+    expect(() => begin('mallory4', 4_000)).toThrow('too many of your long conversations');
     await expect.poll(() => [failed, runs.countRunning()]).toEqual([{ mallory2: 'overloaded' }, 3]);
   });
 
@@ -245,7 +247,7 @@ describe('long conversations that are answered at the same time', () => {
     begin('ada1', 2_000);
     begin('bob1', 2_000);
     await expect.poll(() => failed).toEqual({ 'team/c': 'overloaded' });
-    await runs.cancelEvery('team', 'The end.');
+    await runs.cancelAllOf('team', 'changed');
     begin('ada2', 5_000);
     await expect.poll(() => failed).toEqual({ 'team/a': 'run_cancelled', 'team/b': 'run_cancelled', 'team/c': 'overloaded' });
   });

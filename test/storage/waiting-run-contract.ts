@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApprovalAnswer } from '../../src/core/user-input/approval.ts';
-import type { SaveResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
+import type { RunAwaitingApproval, SaveResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import { chatRequest } from '../_support/tools.ts';
 
 export const noBounds = { maxRunCharacters: 10_000_000, maxOfCaller: 100, maxCharacters: 10_000_000 };
@@ -15,7 +15,7 @@ export function waitingCall(id: string): WaitingCall {
   return { id, callId: id, ...fields };
 }
 
-export function waitingRun(run: Partial<WaitingRun> = {}): WaitingRun {
+export function waitingRun(run: Partial<RunAwaitingApproval> = {}): RunAwaitingApproval {
   const request = JSON.parse(JSON.stringify(chatRequest())) as WaitingRun['request'];
   const fields = { callerId: 'ada', waitId: 'wait-1', expires: 5_000, model: 'model', sources: [], loop: { version: 1 } };
   return { id: 'run-a', ...fields, request, calls: [waitingCall('one'), waitingCall('two')], ...run };

@@ -7,9 +7,8 @@ import type { MakeConnectLink } from '../../core/user-input/connect.ts';
 import type { OwnCredentials } from '../../core/callers/credentials.ts';
 import type { SignIns } from '../../core/callers/sign-in.ts';
 import type { SendElicitation } from '../../core/user-input/send-elicitation.ts';
-import { createApprovalDecisions } from '../../runs/approval-decisions.ts';
-import type { ApprovalDecisions } from '../../runs/approval-decisions.ts';
-import type { ActiveRuns } from '../../runs/active-runs.ts';
+import { createSuspendedRuns } from '../../runs/suspended/suspended-runs.ts';
+import type { SuspendedRuns } from '../../runs/suspended/suspended-runs.ts';
 import { createPromptLog } from '../../observability/prompt-log.ts';
 import { createRunLog } from '../../observability/run-log.ts';
 import type { WritingRunLog } from '../../observability/run-log.ts';
@@ -21,20 +20,22 @@ import { createApprovalGate } from '../../policy/approvals/approval-gate.ts';
 import { createConnectGate } from '../../policy/connect-gate.ts';
 import { createRememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
 import { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
+import type { RememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
 import { createRunSuspensions } from '../../chat/suspend/run-suspensions.ts';
 
 export interface Approvals {
-  /** Requests approvals for tool calls, and input for functions, and has people connect to tool servers. */
+  /** Requests approvals for tool calls and input for functions, and asks people to connect to tool servers. */
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'connecting' | 'elicitations'>;
   runLog: WritingRunLog;
   makeConnectLink: MakeConnectLink;
   tokens: ApprovalTokens;
   links: ApprovalLinks;
+  remembered: RememberedApprovals;
+  suspended: SuspendedRuns;
   /** What suspended runs did, for later requests of their chats. */
   transcripts: RunTranscripts;
   /** Suspends runs that wait for an approval in another request. */
   suspensions: RunSuspensions;
-  decisionsFor(runs: ActiveRuns): ApprovalDecisions;
 }
 
 /** How people connect to tool servers. */
@@ -44,10 +45,10 @@ export interface Connections {
 }
 
 /** Approvals, sign-ins in chats, and the run log, which also lists the runs that wait for one. */
-export function composeApprovals(
+export async function composeApprovals(
   { config, logger, now, newId }: AppContext,
   { storage, sendElicitation, connections }: { storage: Storage; sendElicitation: SendElicitation; connections: () => Connections },
-): Approvals {
+): Promise<Approvals> {
   const { waitingRuns: store, noteStores } = storage;
   // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
   const secret = config.secret ?? newId();
@@ -60,7 +61,13 @@ export function composeApprovals(
   });
   const timeoutMs = config.approvalTimeoutMs;
   const prompts = createPromptLog({ store: noteStores.prompt, isRecording: config.recordPrompts, now, logger });
-  const runLog = createRunLog({ store: storage.runs, prompts, now, logger, waitingIds: () => store.openIds(now()) });
+  const runLog = createRunLog({ store: storage.runs, prompts, now, logger });
+  runLog.markWaiting(await store.openIds(now()));
+  const suspended = createSuspendedRuns({
+    store,
+    log: runLog,
+    onFault: (error, runId) => logger.error({ err: error, run_id: runId }, 'the log of a run lacks what resumed it'),
+  });
 
   const makeConnectLink: MakeConnectLink = async (caller, server, address) =>
     address === undefined ? undefined : (await connections().signIns.makeLink(caller, server, address)).url;
@@ -69,15 +76,13 @@ export function composeApprovals(
     store: noteStores.transcript,
     waits: store,
     log: runLog,
-    async giveUp(runId, message) {
-      await runLog.find(runId);
-      if (!(await store.close(runId))) return;
-      const recorder = await runLog.resume(runId);
-      recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message } });
-    },
+    giveUp: suspended.giveUp,
     now,
     onFault: (error) =>
-      logger.error({ err: error }, 'what came of approvals cannot be stored or read at the moment; later requests of their chats lack it'),
+      logger.error(
+        { err: error },
+        'the results of approved calls cannot be stored or read at the moment; later requests of their chats lack them',
+      ),
   });
 
   async function failGivenUp(runIds: readonly string[]): Promise<void> {
@@ -107,6 +112,8 @@ export function composeApprovals(
     makeConnectLink,
     tokens,
     links,
+    remembered,
+    suspended,
     transcripts,
     suspensions: createRunSuspensions({
       store,
@@ -120,6 +127,5 @@ export function composeApprovals(
       newId,
       now,
     }),
-    decisionsFor: (runs) => createApprovalDecisions({ store, tokens, remembered, log: runLog, runs }),
   };
 }

@@ -1,41 +1,45 @@
 import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
 import type { OwnCredentials } from '../../core/callers/credentials.ts';
 import type { Metrics } from '../../core/runs/metrics.ts';
-import { storeCompletions } from '../../http/dialects/chat-completions/store-completions.ts';
+import { createCompletionStorage } from '../../http/dialects/chat-completions/store-completions.ts';
 import { createStoredResponses } from '../../http/dialects/responses/stored/stored-responses.ts';
 import type { StoredResponses } from '../../http/dialects/responses/stored/stored-responses.ts';
 import { createSessionEvents } from '../../http/dialects/socket/session-events.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
-import type { EndOfAccess } from '../../runs/active-invocations.ts';
 import { createActiveInvocations } from '../../runs/active-invocations.ts';
 import { createActiveRuns } from '../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
-import type { ApprovalDecisions } from '../../runs/approval-decisions.ts';
-import { createConnectedRuns } from '../../runs/connected-runs.ts';
-import type { ConnectedRuns } from '../../runs/connected-runs.ts';
-import { createFollowedRuns } from '../../runs/followed-runs.ts';
-import type { FollowedRuns } from '../../runs/followed-runs.ts';
+import { createApprovalDecisions } from '../../runs/suspended/approval-decisions.ts';
+import type { ApprovalDecisions } from '../../runs/suspended/approval-decisions.ts';
+import { createConnectedRuns } from '../../runs/suspended/connected-runs.ts';
+import type { ConnectedRuns } from '../../runs/suspended/connected-runs.ts';
+import { createFollowedRuns } from '../../runs/suspended/followed-runs.ts';
+import type { FollowOptions } from '../../runs/suspended/followed-runs.ts';
 import { createInterruptChat } from '../../runs/interrupt-chat.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import { createInvokeFunction } from '../../runs/invoke-function.ts';
 import type { InvokeFunction } from '../../runs/invoke-function.ts';
-import { createRequestedDecisions } from '../../runs/requested-decisions.ts';
+import { createRequestedDecisions } from '../../runs/suspended/requested-decisions.ts';
 import { createDecidedRuns } from '../../http/dialects/answers/decided-runs.ts';
 import type { DecidedRuns } from '../../http/dialects/answers/decided-runs.ts';
-import { createLinkedApprovals } from '../../runs/linked-approvals.ts';
-import type { LinkedApprovals } from '../../runs/linked-approvals.ts';
+import { createLinkedApprovals } from '../../runs/suspended/linked-approvals.ts';
+import type { LinkedApprovals } from '../../runs/suspended/linked-approvals.ts';
+import type { EndOfAccess } from '../../runs/end-of-access.ts';
+import type { StartedRun } from '../../runs/started-run.ts';
+import type { SuspendedRuns } from '../../runs/suspended/suspended-runs.ts';
 import type { AppContext } from '../app-context.ts';
 import type { Approvals } from './compose-approvals.ts';
 import type { Storage } from './compose-storage.ts';
 
 export interface Runs {
   runs: ActiveRuns;
-  follow: FollowedRuns['follow'];
+  follow: (started: StartedRun, options: FollowOptions) => StartedRun;
   /** Runs one function outside of a chat. */
   invoke: InvokeFunction;
   /** Aborted when calls outside of chats are drained. */
   draining: AbortSignal;
   decisions: ApprovalDecisions;
+  suspended: SuspendedRuns;
   linked: LinkedApprovals;
   connected: ConnectedRuns;
   /** Decisions that come with a request. */
@@ -62,55 +66,57 @@ export function composeRuns(
   { config, logger, now, newId }: AppContext,
   { services, storage, approvals, relay, credentials, metrics }: RunParts,
 ): Runs {
-  const { runLog, suspensions, tokens, links, transcripts, makeConnectLink } = approvals;
-  const sessionEvents = createSessionEvents(relay);
-  const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
-  const stored = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
-  const { runs, follow, stopWaiting } = createFollowedRuns(stored, (run, servers) => connected.resumeWhenConnected(run, servers));
+  const { runLog, suspensions, suspended, remembered, tokens, links, transcripts, makeConnectLink } = approvals;
+  const { waitingRuns } = storage;
+  const completions = createCompletionStorage({ store: storage.chats, isStoring: config.storeChats, now, logger });
+  const followed = createFollowedRuns();
+  suspended.onSettled(followed.stopWaitingFor);
+  const runs = createActiveRuns({
+    services,
+    newRunId: newId,
+    log: runLog,
+    suspensions,
+    sessionEvents: createSessionEvents(relay),
+    metrics,
+    acceptRequest: completions.accept,
+    stages: [completions.store, followed.share],
+  });
   const connected = createConnectedRuns({
-    store: storage.waitingRuns,
+    store: waitingRuns,
+    suspended,
     tokens,
     credentials,
-    log: runLog,
     runs,
-    onFault: (error, runId) => logger.error({ err: error, run_id: runId }, 'a run cannot go on although its user has connected'),
+    onFault: (error, runId) => logger.error({ err: error, run_id: runId }, 'a run cannot be resumed although its user has connected'),
   });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
-  const decided = approvals.decisionsFor(runs);
-  const decisions: ApprovalDecisions = {
-    ...decided,
-    async cancel(runId) {
-      const wasWaiting = await decided.cancel(runId);
-      stopWaiting(runId);
-      return wasWaiting;
-    },
-  };
+  const decisions = createApprovalDecisions({ store: waitingRuns, suspended, tokens, remembered, runs });
   const { storeChats: isStoring } = config;
   const storedResponses = createStoredResponses({ store: storage.responses, isStoring, newId, now, log: logger });
-  const requested = createRequestedDecisions({ store: storage.waitingRuns, tokens, links, decisions });
+  const requested = createRequestedDecisions({ store: waitingRuns, tokens, links, decisions });
   return {
     runs,
     storedResponses,
     decidedRuns: createDecidedRuns({ decisions: requested, runs, log: runLog }),
-    interruptChat: createInterruptChat({ runs, decisions, waitingRuns: storage.waitingRuns }),
-    follow,
+    interruptChat: createInterruptChat({ runs, suspended, waitingRuns }),
+    follow: (started, options) => followed.follow(started, options, connected.resumeWhenConnected),
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, makeConnectLink, runtime, metrics, now }),
     draining: calls.draining,
     decisions,
+    suspended,
     connected,
-    linked: createLinkedApprovals({ store: storage.waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
+    linked: createLinkedApprovals({ store: waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
     async endAllOf(ownerId, cause) {
-      const why =
-        cause === 'user deleted' ? 'its user was deleted' : `the key it was started with ${cause === 'expired' ? 'has' : 'was'} ${cause}`;
-      const ended = cause === 'deleted' ? runs.cancelAllOf(ownerId) : runs.cancelEvery(ownerId, `The run was cancelled because ${why}.`);
+      const ended = runs.cancelAllOf(ownerId, cause);
+      followed.stopWaitingOf(ownerId);
       calls.cancelAllOf(ownerId, cause);
       await ended;
     },
     async drain() {
-      stopWaiting();
+      followed.stopWaiting();
       await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
-      await storedResponses.settle();
+      await Promise.all([completions.settled(), storedResponses.settle()]);
     },
   };
 }

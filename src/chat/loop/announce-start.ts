@@ -1,5 +1,5 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { DataOf } from '../../core/runs/run-event.ts';
 import { changesOf, configUpdate } from './config-update.ts';
 
 /** How one preset's part of a run begins. */
@@ -10,13 +10,12 @@ export type Announcement =
   | { type: 'handoff'; preset: string; functionsBefore: readonly string[]; time: number };
 
 /** The events that announce the start. `data`: the run, its mode, and the names of its functions. */
-export function startEvents(announcement: Announcement, { run_id, ...data }: JsonObject): ChatEvent[] {
+export function startEvents(announcement: Announcement, { run_id, ...data }: Omit<DataOf<'run.start'>, 'model'>): ChatEvent[] {
   if (announcement.type === 'start') {
     const { model, events } = announcement;
     return [{ type: 'run-event', event: { type: 'run.start', data: { run_id, model, ...data } } }, ...events];
   }
   const { preset, functionsBefore, time } = announcement;
-  const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
-  const changes = { ...changesOf(functionsBefore, functions), preset, created: new Date(time).toISOString() };
+  const changes = { ...changesOf(functionsBefore, data.functions ?? []), preset, created: new Date(time).toISOString() };
   return [configUpdate({ run_id, model: preset, ...data, ...changes })];
 }

@@ -1,12 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
+import type { DataOf } from '../../core/runs/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { Conversation, RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
 import { fileConsumersIn, untilConsumed } from '../messages/consume-files.ts';
@@ -131,7 +131,7 @@ function chooseFor(
   return { choice: withoutNativeCalls(choice), warnings: [noToolsWarning(request.model)] };
 }
 
-function startData({ offer: { tools }, run }: Pick<PreparedChat, 'offer' | 'run'>, choice: ModeChoice): JsonObject {
+function startData({ offer: { tools }, run }: Pick<PreparedChat, 'offer' | 'run'>, choice: ModeChoice): Omit<DataOf<'run.start'>, 'model'> {
   if (tools.size === 0) return { run_id: run.runId, mode: 'none', tools: 0 };
   return { run_id: run.runId, mode: modeName(choice), tools: tools.size, functions: [...tools.keys()] };
 }

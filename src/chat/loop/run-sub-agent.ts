@@ -128,7 +128,7 @@ function forwardEvents(output: NestedOutput, { callId, context, now }: OuterCall
       noteCall(event, output);
       if (!eventsOfCall.has(event.type)) await context?.emit(nestEvent(event, callId));
       if (event.type !== 'tool.call') continue;
-      await context?.status(`uses ${nameIn(event)}`);
+      await context?.status(`uses ${event.data.tool}`);
       shownAt = now();
     }
     if (now() - shownAt < heartbeatMs) return;
@@ -148,11 +148,7 @@ function forwardEvents(output: NestedOutput, { callId, context, now }: OuterCall
 }
 
 function noteCall(event: RunEvent, { called }: NestedOutput): void {
-  if (event.type === 'tool.result' && event.data['error'] === undefined) called.push(nameIn(event));
-}
-
-function nameIn({ data: { tool } }: RunEvent): string {
-  return typeof tool === 'string' ? tool : 'a tool';
+  if (event.type === 'tool.result' && event.data.error === undefined) called.push(event.data.tool);
 }
 
 /** Not forwarded: the events of the outer call already show start, end and progress. */
@@ -160,13 +156,7 @@ const eventsOfCall: ReadonlySet<EventType> = new Set(['run.start', 'run.end', 't
 
 /** `id` and `within` show the path from the outermost call inwards, so that the event is not taken for the outer run's own. */
 function nestEvent({ type, data }: RunEvent, callId: string): RunEvent {
-  const { id, within } = data;
-  return {
-    type,
-    data: {
-      ...data,
-      ...(typeof id === 'string' && { id: idWithin(callId, id) }),
-      within: typeof within === 'string' ? idWithin(callId, within) : callId,
-    },
-  };
+  const within = data.within === undefined ? callId : idWithin(callId, data.within);
+  const id = 'id' in data && typeof data.id === 'string' ? { id: idWithin(callId, data.id) } : {};
+  return { type, data: { ...data, ...id, within } } as RunEvent;
 }

@@ -1,4 +1,5 @@
 import type {
+  AwaitedCalls,
   DecidedCall,
   RunSuspension,
   RunSuspensions,
@@ -153,7 +154,7 @@ class StoredSuspension implements RunSuspension {
     await this.#options.store.close(this.#run.id).catch(this.#options.onFault);
   }
 
-  async #saveWaiting(wait: Pick<WaitingRun, 'calls' | 'connect' | 'decided' | 'loop'>): Promise<WaitingRun> {
+  async #saveWaiting(wait: AwaitedCalls & Pick<WaitingRun, 'decided' | 'loop'>): Promise<WaitingRun> {
     const { id, caller, model, sources, transcript } = this.#run;
     const { now, newId } = this.#options;
     const progress = { request: this.#request, sources: [...sources], transcript: [...transcript] };

@@ -4,8 +4,7 @@ import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf } from '../../core/user-input/connect.ts';
 import type { ConnectingCall, PendingConnect } from '../../core/user-input/connect.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { DataOf, RunEvent } from '../../core/runs/run-event.ts';
 import type { RunSuspension, SuspendedRound } from '../../core/runs/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../turns/request-turn.ts';
@@ -51,7 +50,7 @@ async function suspendForApproval({ suspension, loop, separator, ...round }: Rou
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const responses = calls.map((call): RunEvent => {
-      const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
+      const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable' as const, ...withinOf(call) };
       return { type: 'approval.response', data };
     });
     await emit(refusalEvents(error, responses, round.results));
@@ -98,7 +97,7 @@ function refusalEvents({ code, message }: GatewayError, responses: readonly RunE
 }
 
 /** The data of `connect.response`. */
-export function connectResponse(call: ConnectingCall, outcome: 'connected' | 'unavailable'): JsonObject {
+export function connectResponse(call: ConnectingCall, outcome: 'connected' | 'unavailable'): DataOf<'connect.response'> {
   return { id: eventIdOf(call), tool: call.tool, server: call.server, outcome, ...withinOf(call) };
 }
 

@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { DataOf } from '../../core/runs/run-event.ts';
 
 /** Serializes the events of concurrent calls in the order in which they are emitted. */
 interface EventQueue {
@@ -18,7 +18,7 @@ interface EventQueue {
 interface QueuedBatch {
   events: ChatEvent[];
   /** Set for a batch that is one call's progress: the event into which later progress is merged. */
-  progress?: JsonObject;
+  progress?: DataOf<'tool.progress'>;
   delivered: PromiseWithResolvers<void>;
 }
 
@@ -55,7 +55,7 @@ export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
     },
     emit(events) {
       const progress = progressIn(events);
-      const known = progress && waiting.find((entry) => entry.progress?.['id'] === progress['id']);
+      const known = progress && waiting.find((entry) => entry.progress?.id === progress.id);
       if (known !== undefined) {
         Object.assign(known.progress ?? {}, progress);
         return known.delivered.promise;
@@ -72,7 +72,7 @@ export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
   };
 }
 
-function progressIn([event, ...others]: readonly ChatEvent[]): JsonObject | undefined {
-  const isProgress = others.length === 0 && event?.type === 'run-event' && event.event.type === 'tool.progress';
-  return isProgress ? { ...event.event.data } : undefined;
+function progressIn([event, ...others]: readonly ChatEvent[]): DataOf<'tool.progress'> | undefined {
+  if (others.length > 0 || event?.type !== 'run-event' || event.event.type !== 'tool.progress') return undefined;
+  return { ...event.event.data };
 }

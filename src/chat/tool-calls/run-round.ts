@@ -1,6 +1,7 @@
 import type { ResumedInner } from '../../core/runs/suspended-run.ts';
 import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
+import type { DataOf } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked } from '../../core/runs/run.ts';
@@ -128,7 +129,7 @@ function limitEvents(count: number, { callsLeft = limits.callsPerRound, callsPer
   ];
 }
 
-export function limitReached(limit: string, value: number, more: JsonObject = {}): ChatEvent {
+export function limitReached(limit: string, value: number, more: Omit<DataOf<'limit.reached'>, 'limit' | 'value'> = {}): ChatEvent {
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
@@ -185,7 +186,7 @@ function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
   return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };
 }
 
-function resultData({ call, tool, outcome, durationMs, attempts, isByHook }: ToolCallResult): JsonObject {
+function resultData({ call, tool, outcome, durationMs, attempts, isByHook }: ToolCallResult): DataOf<'tool.result'> {
   const head = { id: call.id, tool: tool?.name ?? call.name, duration_ms: durationMs, ...(attempts > 1 && { attempts }) };
   if (outcome.type === 'error') {
     const { code, message, state } = outcome;

@@ -1,7 +1,6 @@
 import { textOf } from '../../core/chat/chat.ts';
 import type { ChatMessage } from '../../core/chat/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { StopReading } from '../../shared/emit.ts';
+import { endCauseOf } from '../../core/runs/end-cause.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
@@ -52,7 +51,7 @@ function reportingBackend(backend: ModelBackend, log: ModelRequestLog, requester
         });
         answer.end();
       } catch (error) {
-        answer.end(error instanceof StopReading ? 'stopped' : faultOf(error, request.signal));
+        answer.end(faultOf(error, request.signal));
         throw error;
       }
     },
@@ -108,9 +107,10 @@ function charactersOf(messages: readonly ChatMessage[]): number {
   return characters;
 }
 
-function faultOf(error: unknown, signal: AbortSignal): AnswerFault {
-  const cause: unknown = signal.aborted ? signal.reason : error;
-  if (cause instanceof GatewayError) return { code: cause.code, message: cause.message };
-  if (signal.aborted) return { code: 'run_cancelled', message: 'The answer is no longer needed.' };
+function faultOf(error: unknown, signal: AbortSignal): AnswerFault | 'stopped' {
+  const cause = endCauseOf(error, signal);
+  if (cause.type === 'error') return { code: cause.error.code, message: cause.error.message };
+  if (cause.type === 'unread') return 'stopped';
+  if (cause.type === 'aborted') return { code: 'run_cancelled', message: 'The answer is no longer needed.' };
   return { code: 'internal_error', message: 'Internal error.' };
 }

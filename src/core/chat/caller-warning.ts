@@ -21,8 +21,8 @@ const harmlessCodes: ReadonlySet<unknown> = new Set([
 
 /** The warning that the caller has to read in the answer itself; undefined for every other event. */
 function callerWarningIn({ type, data }: RunEvent): CallerWarning | undefined {
+  if (type !== 'warning') return undefined;
   const { code, message } = data;
-  if (type !== 'warning' || typeof code !== 'string' || typeof message !== 'string') return undefined;
   return harmlessCodes.has(code) ? undefined : { code, message };
 }
 

@@ -61,12 +61,12 @@ export interface Usage extends JsonObject {
 }
 
 /** A source of an answer: a tool result or an inline file, in Open WebUI's shape. */
-export interface Source {
+export type Source = {
   source: { name: string };
   document: string[];
   metadata: { source: string; parameters?: JsonObject }[];
   tool_result?: true;
-}
+};
 
 /** An event of a backend's answer. `choice` is the index for `n` above 1; absent means 0. */
 export type ModelEvent =

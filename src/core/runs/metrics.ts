@@ -1,18 +1,18 @@
 import type { Caller } from '../callers/caller.ts';
 import type { Usage } from '../chat/chat.ts';
 
-/** What models took. */
+/** The tokens that models used. */
 export interface SpentTokens {
   /** As their backends count; undefined if none did. */
   usage: Usage | undefined;
-  /** Of answers that their backends have not counted. */
+  /** For answers whose backends reported no usage. */
   estimated: { prompt: number; completion: number } | undefined;
 }
 
 /** A run that has ended, or its part up to a suspension. */
 export interface EndedRun extends SpentTokens {
   caller: Caller;
-  /** Whether it is the rest of a run that was suspended. */
+  /** Whether it continues a run that was suspended. */
   isResumed: boolean;
   /** As the request names it. */
   model: string;
@@ -42,7 +42,7 @@ export interface EndedCall {
   durationMs: number;
 }
 
-/** What models behind a tool took that was called outside of a run. */
+/** The tokens of models behind a tool that was called outside of a run. */
 export interface ToolUse extends SpentTokens {
   caller: Caller;
   /** The preset that was called. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 export type EventType =
   | 'run.start'
@@ -17,23 +17,77 @@ export type EventType =
   | 'warning'
   | 'run.end';
 
-/**
- * An event of a run as clients see it on request, except `model.request` and `model.response`, which stand in the log of the run alone. The data of each type:
- * `run.start` `{run_id, model, mode, tools}`, with `functions` (their names) when there are any ·
- * `model.request` `{question, purpose, mode, model, messages, characters, functions}` with `preset`, `within`, `round`, `max_rounds`, `names`, `tool_choice`, `structured`, `reason` where they apply (`RequestPurpose`) ·
- * `model.response` `{question, finish_reason, calls, characters, duration_ms}` with `first_token_ms`, `reasoning_characters`, `usage`, `stopped`, or `error:{code, message}` · `selection` `{model, asked:{query, functions, questions}, found, dropped:[{name, reason}], repaired}`, with `unreadable`, `cut` or `error` where it failed · `tool.call` `{id, tool, args, server}` ·
- * `tool.progress` `{id, tool}` with `status`, or with `progress` and perhaps `total` ·
- * `approval.request` `{id, tool, args, server}` · `approval.response` `{id, tool, decision}`, with `message`, `remembered`, or `edited` and the `args` that were approved instead ·
- * `connect.request` `{id, tool, server, name}` · `connect.response` `{id, tool, server, outcome}` (`connected`, `cancelled`, `expired`, `unavailable`) ·
- * `tool.result` `{id, tool, response, duration_ms}` with `truncated`, `cached`, `attempts` where they apply, or with `error:{code, message, state?}`
- * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`,
- * `said_characters` with the `id` of the call, or `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·
- * `config.update` `{created}` (the time of the change) with `tools`, `added`, `removed` and `functions` (names) where it happens in this run, and with
- * `tool_ids`, `instructions` or `preset` where these have changed, in this run or before it ·
- * `run.end` `{run_id, status}`, with `error:{code, message}` when it failed or was cancelled (only in the log of the run; in a stream the error event says so).
- * Events of a preset that was called as a tool have `within`, the id of that call, and an `id` that begins with it and a dot.
- */
-export interface RunEvent {
-  type: EventType;
-  data: JsonObject;
-}
+/** The data of each type. `model.request` and `model.response` have sizes and names, and are only in the log of the run. */
+type RunEventData = {
+  'run.start': { run_id: string; model: string; mode: string; tools: number; functions?: string[] };
+  /** `{question, purpose, mode, model, messages, characters, functions}`, and fields of `RequestPurpose` where they apply. */
+  'model.request': JsonObject;
+  /** `{question, finish_reason, calls, characters, duration_ms}`, and `first_token_ms`, `reasoning_characters`, `usage`, `stopped` or `error`. */
+  'model.response': JsonObject;
+  selection: {
+    model: string;
+    asked: { query: string; functions: number; questions: number };
+    found: string[];
+    dropped: { name: string; reason: string }[];
+    repaired: string[];
+    unreadable?: true;
+    cut?: true;
+    error?: EventError;
+  };
+  /** `args`: as the model wrote them where they cannot be parsed. `token`: for a call that waits, in dialects that show each call. */
+  'tool.call': CallOfEvent & { args: JsonValue; server: string | null; repairs?: JsonValue; token?: string | null };
+  'tool.progress': CallOfEvent & { status?: string; progress?: number; total?: number };
+  /** With `response`, or with `error`, whose `state` is a `CallState`. */
+  'tool.result': CallOfEvent & {
+    duration_ms: number;
+    attempts?: number;
+    response?: JsonValue;
+    truncated?: true;
+    files?: JsonObject[];
+    hook?: true;
+    cached?: true;
+    error?: EventError & { state?: string };
+  };
+  'approval.request': CallOfEvent & { args: JsonObject; server: string };
+  /** `args`: those that were approved instead of the model's. */
+  'approval.response': CallOfEvent & {
+    decision: 'approve' | 'reject' | 'expired' | 'cancelled' | 'unavailable';
+    edited?: true;
+    args?: JsonObject;
+    message?: string;
+    remembered?: true;
+  };
+  'connect.request': CallOfEvent & { server: string; name: string };
+  'connect.response': CallOfEvent & { server: string; outcome: 'connected' | 'cancelled' | 'expired' | 'unavailable' };
+  /**
+   * `{created}` (the time of the change) with `tools`, `added`, `removed` and `functions` (names) where it happens in this run, and with `tool_ids`,
+   * `instructions` or `preset` where these have changed, in this run or before it.
+   */
+  'config.update': JsonObject;
+  /** `id`: that of the call, for limits of one call. `bytes`: the size before it was cut. */
+  'limit.reached': { limit: string; value: number; id?: string; bytes?: number; code?: string };
+  warning: EventError & { needed?: number; num_ctx?: number };
+  /** `error`: only in the log of the run; in a stream the error event has it. */
+  'run.end': { run_id: string; status: RunStatus; error?: EventError };
+};
+
+type EventError = {
+  code: string;
+  message: string;
+};
+
+type CallOfEvent = {
+  id: string;
+  tool: string;
+};
+
+export type DataOf<Type extends EventType> = RunEventData[Type] & {
+  /** The id of the preset's call in which the event happened; its `id` then begins with this and a dot. */
+  within?: string;
+};
+
+/** An event of a run as clients see it on request. */
+export type RunEvent = { [Type in EventType]: { type: Type; data: DataOf<Type> } }[EventType];
+
+/** `waiting`: for an approval or a sign-in, possibly while other calls run. The last three are final. */
+export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';

@@ -1,11 +1,13 @@
 import type { ChatEvent, Usage } from '../chat/chat.ts';
 import type { ModelRequestLog } from '../models/model-request-log.ts';
 import { isWithin } from '../callers/people.ts';
-import type { RunEvent } from './run-event.ts';
-import type { RunStatus } from './run.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { EventType, RunStatus } from './run-event.ts';
 
 /** An event in the log: long texts are truncated, values under secret names are redacted. */
-export interface LoggedEvent extends RunEvent {
+export interface LoggedEvent {
+  type: EventType;
+  data: JsonObject;
   /** Milliseconds since 1970. */
   time: number;
 }
@@ -37,7 +39,7 @@ export interface RunWork {
   /** Why it failed or was cancelled. */
   error?: { code: string; message: string };
   /** What happened last. */
-  last?: { type: RunEvent['type']; time: number; tool?: string };
+  last?: { type: EventType; time: number; tool?: string };
 }
 
 export interface LoggedRun extends RunSummary {
@@ -61,13 +63,13 @@ export interface RunPage {
   filter?: RunFilter;
 }
 
-/** A place in the order of lists. */
+/** A position in the order of lists. */
 export interface RunPosition {
   created: number;
   id: string;
 }
 
-/** Runs that are meant: those for which all of this holds. */
+/** Selects the runs that meet all of these conditions. */
 export interface RunFilter {
   status?: RunStatus | undefined;
   model?: string | undefined;
@@ -134,7 +136,7 @@ export interface RunStore {
    * the oldest of the caller with the most. Active runs are never deleted; they and waiting ones do not count towards these two bounds.
    */
   prune(bounds: { since: number; maxRuns: number; maxCharacters: number }): Promise<void>;
-  /** Of a key also those of its people. */
+  /** For a key, also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
 }
 
@@ -148,10 +150,10 @@ export function newestFirst(left: RunPosition, right: RunPosition): number {
 /** Whether a run belongs on the page or a later one, by its caller and its position in the order. */
 export function isOnPage(run: RunSummary, { callerId, after, filter }: RunPage): boolean {
   const isVisible = (callerId === undefined || run.callerId === callerId) && (after === undefined || newestFirst(after, run) < 0);
-  return isVisible && (filter === undefined || isMeant(run, filter));
+  return isVisible && (filter === undefined || matchesFilter(run, filter));
 }
 
-export function isMeant({ id, callerId, status, model, created, work }: RunSummary, filter: RunFilter): boolean {
+export function matchesFilter({ id, callerId, status, model, created, work }: RunSummary, filter: RunFilter): boolean {
   const { tool, server, owner, idPart, hasErrors = false, from, to } = filter;
   return (
     (filter.status === undefined || status === filter.status) &&

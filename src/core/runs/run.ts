@@ -67,7 +67,7 @@ interface NestedRun {
 }
 
 /**
- * The caller's conversation for which function state, changed tools and instructions, hand-offs and remembered approvals are kept: that of the
+ * The caller's conversation for which function state, changed tools and instructions, hand-offs and remembered approvals are stored: that of the
  * `chat_id`, otherwise that of the socket session. Undefined: these last for the run only.
  */
 export function conversationOf({ chatId, conversationId }: Pick<RunContext, 'chatId' | 'conversationId'>): string | undefined {
@@ -78,7 +78,7 @@ export function conversationOf({ chatId, conversationId }: Pick<RunContext, 'cha
 /** Clients choose ids of chats. One that is written like that of a session gets a tag, and so do ids with the tag, so that no two are the same. */
 const tagged = /^(?:session|chat):/;
 
-/** Whether questions can reach a user while the run goes on. */
+/** Whether questions can reach a user during the run. */
 export function canBeAsked({ askClient, sessionId }: Pick<RunContext, 'askClient' | 'sessionId'>): boolean {
   return askClient !== undefined || sessionId !== undefined;
 }
@@ -104,6 +104,3 @@ export interface CallRegistry {
    */
   register(callId: string, cancel: () => void): () => void;
 }
-
-/** `waiting`: for an approval or a sign-in, possibly while other calls run. The last three are final. */
-export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';

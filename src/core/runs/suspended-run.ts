@@ -15,13 +15,13 @@ export interface WaitingCall {
   /** The name under which it is cited. */
   label: string;
   args: JsonObject;
-  /** Present if a hook made `args` of what an approver had edited: the call begins anew with `to` where the model's arguments are `from`. */
+  /** Present if a hook made `args` of what an approver had edited: the call starts again with `to` instead of the model's arguments `from`. */
   edited?: { from: JsonObject; to: JsonObject };
   /** The function's schema, for arguments that a human changes. */
   parameters: JsonObject;
   /** The definition of the function, from `ApprovalDecision`. */
   definition: string;
-  /** Of the tool, for whoever decides. */
+  /** The server, endpoint and address of the tool, for the person who decides. */
   server?: string;
   endpoint?: string;
   /** `endpoint` with the arguments filled in (`Tool.addressOf`). */
@@ -40,12 +40,23 @@ export interface InnerRun {
   decided?: DecidedCall[];
 }
 
-/** The waiting calls within a call of a preset, and the state of that preset. `connect`: as in `WaitingRun`. */
-export interface InnerSuspension {
+/** The calls that a suspended run waits for: all of them for an approval, or all of them for their caller to connect to a tool server. */
+export type AwaitedCalls = AwaitedApprovals | AwaitedConnections;
+
+interface AwaitedApprovals {
+  /** At least one. */
   calls: WaitingCall[];
-  connect?: ConnectingCall[];
-  run: InnerRun;
+  connect?: never;
 }
+
+interface AwaitedConnections {
+  calls: [];
+  /** At least one. */
+  connect: ConnectingCall[];
+}
+
+/** The waiting calls within a call of a preset, and the state of that preset. */
+export type InnerSuspension = AwaitedCalls & { run: InnerRun };
 
 /** What resumes the call of a preset. */
 export interface ResumedInner {
@@ -55,7 +66,11 @@ export interface ResumedInner {
 }
 
 /** A suspended run, with everything needed to resume it, perhaps in another process. Plain JSON, and secret: the request may contain keys. */
-export interface WaitingRun {
+export type WaitingRun = RunAwaitingApproval | RunAwaitingConnection;
+export type RunAwaitingApproval = SuspendedState & AwaitedApprovals;
+export type RunAwaitingConnection = SuspendedState & AwaitedConnections;
+
+interface SuspendedState {
   id: string;
   callerId: string;
   /** Random, new for each suspension, so that tokens of an earlier one are invalid. */
@@ -65,10 +80,6 @@ export interface WaitingRun {
   /** As the request named it, whatever preset it was handed off to. */
   model: string;
   request: ChatRequest;
-  /** Those that wait for an approval: at least one, or none where `connect` is present. */
-  calls: WaitingCall[];
-  /** Present if the run waits until its caller has connected to tool servers: the calls that need that, at least one. */
-  connect?: ConnectingCall[];
   /** Decisions on calls that were not used before the run was suspended again. */
   decided?: DecidedCall[];
   /** Sources so far, for the answer. */
@@ -146,7 +157,7 @@ export interface WaitingRunStore {
   openIdsOf(callerId: string, conversation: string): Promise<string[]>;
   /** Deletes runs that expired before this time. */
   prune(time: number): Promise<void>;
-  /** Of a key also those of its people. */
+  /** For a key, also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
 }
 
@@ -168,7 +179,7 @@ export interface RunSuspension {
    * @throws GatewayError `overloaded`, `storage_unavailable`
    */
   suspend(calls: readonly WaitingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingApproval>;
-  /** The same until the caller has connected to tool servers. Decisions of the resumed run that were not used are kept for these calls. */
+  /** The same until the caller has connected to tool servers. Unused decisions of the resumed run stay stored for these calls. */
   suspendToConnect(calls: readonly ConnectingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingConnect>;
   /** To be called at the end of a resumed run: stores what it has done, for later requests of the chat. Never rejects. */
   settle(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void>;
@@ -197,7 +208,7 @@ export interface ResumedRun {
   setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
-/** What a run has brought so far; both lists grow while it runs. */
+/** What a run has produced so far; both lists grow while it runs. */
 export interface RunProgress {
   readonly sources: readonly Source[];
   readonly transcript: readonly ChatMessage[];

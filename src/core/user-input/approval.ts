@@ -1,3 +1,4 @@
+import type { DataOf } from '../runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** What a human decided about one call. `args` replace the model's. */
@@ -34,7 +35,7 @@ export function isMeantBy(rule: ApprovalRule, names: readonly string[]): boolean
 }
 
 /** The data of `approval.response`, without the tool. */
-export function responseData(callId: string, answer: ApprovalAnswer): JsonObject {
+export function responseData(callId: string, answer: ApprovalAnswer): Omit<DataOf<'approval.response'>, 'tool'> {
   if (answer.decision === 'approve')
     return { id: callId, decision: 'approve', ...(answer.args !== undefined && { edited: true, args: answer.args }) };
   return { id: callId, decision: 'reject', ...(answer.message !== undefined && { message: answer.message }) };

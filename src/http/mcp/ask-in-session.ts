@@ -13,7 +13,7 @@ export function askInSession({ mcpReq }: ServerContext, capabilities: ClientCapa
       return toReply(request, result);
     } catch (error) {
       signal.throwIfAborted();
-      // Anything else is a client that does not do what it has declared.
+      // Any other failure means that the client does not do what it has declared.
       return { type: error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout ? 'expired' : 'unavailable' };
     }
   };

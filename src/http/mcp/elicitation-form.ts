@@ -34,7 +34,7 @@ export function toElicitation(
   return { mode: 'url', message: visible(message), url, elicitationId: randomUUID() };
 }
 
-/** No default: whoever only confirms the form has decided nothing. */
+/** No default: a person who only confirms the form has decided nothing. */
 const decisionSchema: JsonObject = {
   type: 'object',
   properties: {
@@ -66,7 +66,7 @@ function toForm({ type, data }: ElicitationRequest): ElicitRequestFormParams | u
   return isSpecType.ElicitRequestFormParams(form) ? form : undefined;
 }
 
-/** The answer of a client, as a session gives it. Whoever accepts a link has not opened it yet. */
+/** The answer of a client, as a session gives it. A person who accepts a link has not opened it yet. */
 export function toReply(request: ElicitationRequest, result: ElicitResult): ElicitationReply {
   return { type: 'answered', data: answerData(request, result) };
 }

@@ -13,6 +13,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readChain } from '../../core/tools/gateway-chain.ts';
 import type { ContentsKind, ServerContents } from '../../core/tools/server-contents.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { askerOf } from './mcp-request.ts';
 
 /** Answers the requests for resources, templates, prompts, and completions of their arguments. */
@@ -36,24 +37,25 @@ export function handleContents(server: Server, contents: ServerContents): void {
     async ({ params }, context) => (await list('prompts', params?.cursor, context)) as ListPromptsResult,
   );
   server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
-    const result = await translated(
-      () => contents.read(uri, askerOf(context)),
-      () => new ResourceNotFoundError(uri.slice(0, limits.mcpUriCharacters)),
-    );
-    return result as unknown as ReadResourceResult;
+    const notFound = (): ProtocolError => new ResourceNotFoundError(uri.slice(0, limits.mcpUriCharacters));
+    return resultOf<ReadResourceResult>(() => contents.read(uri, askerOf(context)), notFound);
   });
   server.setRequestHandler('prompts/get', async ({ params }, context) => {
-    const result = await translated(() => contents.prompt(params.name, params.arguments, askerOf(context)));
-    return result as unknown as GetPromptResult;
+    return resultOf<GetPromptResult>(() => contents.prompt(params.name, params.arguments, askerOf(context)));
   });
   server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: known } }, context) => {
     const wanted = { ref, argument, ...(known?.arguments && { context: { arguments: known.arguments } }) };
-    return (await translated(() => contents.complete(wanted, askerOf(context)))) as unknown as CompleteResult;
+    return resultOf<CompleteResult>(() => contents.complete(wanted, askerOf(context)));
   });
 }
 
-/** Of these the caller is told that the request was wrong; of all others that the server, or the gateway, has failed. */
+/** With these the caller learns that the request was wrong; with all others, that the server or the gateway has failed. */
 const mistakes: ReadonlySet<string> = new Set(['not_found', 'invalid_request', 'upstream_rejected', 'payload_too_large']);
+
+/** A server's answer is passed on without a check. */
+async function resultOf<Result>(work: () => Promise<JsonObject>, notFound?: () => ProtocolError): Promise<Result> {
+  return (await translated(work, notFound)) as unknown as Result;
+}
 
 async function translated<Value>(work: () => Promise<Value>, notFound?: () => ProtocolError): Promise<Value> {
   try {

@@ -122,7 +122,7 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
     const listed = await tools.list(caller, AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]));
     const made = await listPage(listed, { cursor: params?.cursor, texts });
     page.tools = made.tools;
-    // In the place of the list (`withTools`).
+    // Replaced by the list (`withTools`).
     return { ...made, tools: page.mark as unknown as McpTool[] };
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
@@ -188,7 +188,7 @@ function callInRounds(
   if (resumed !== undefined) return resumed;
   throw new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    'No call waits with this requestState: it was answered before, or nobody answered it in time. Call the tool again.',
+    'No call waits with this requestState: it was answered before, or not in time. Call the tool again.',
   );
 }
 

@@ -1,5 +1,6 @@
-import type { RunEvent } from '../../core/runs/run-event.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { DataOf, RunEvent } from '../../core/runs/run-event.ts';
+
+type Progress = DataOf<'tool.progress'>;
 
 /** The params of MCP's `notifications/progress`; `progress` must increase with every message. */
 interface McpProgress {
@@ -14,18 +15,18 @@ export type McpProgressChannel = { progress(progress: McpProgress): Promise<void
 /** Forwards `tool.progress` events to the client. A disconnected client does not fail the call. */
 export function createMcpProgress(channel: McpProgressChannel): (event: RunEvent) => Promise<void> {
   let last: number | undefined;
-  let pending: JsonObject | undefined;
+  let pending: Progress | undefined;
 
-  function toProgress({ progress, total, status }: JsonObject): McpProgress {
-    const isFurther = typeof progress === 'number' && (last === undefined || progress > last);
+  function toProgress({ progress, total, status }: Progress): McpProgress {
+    const isFurther = progress !== undefined && (last === undefined || progress > last);
     // MCP requires each number to be larger than the one before, so a message without one adds the smallest possible step.
     last = isFurther ? progress : last === undefined ? 0 : last + Number.EPSILON * Math.max(1, last);
-    return { progress: last, ...(typeof total === 'number' && { total }), ...(typeof status === 'string' && { message: status }) };
+    return { progress: last, ...(total !== undefined && { total }), ...(status !== undefined && { message: status }) };
   }
 
   /** One notification of an MCP server arrives here as two events in a row, amount and message. They are merged into one again. */
-  async function joined(data: JsonObject): Promise<JsonObject | undefined> {
-    if (typeof data['progress'] !== 'number') {
+  async function merge(data: Progress): Promise<Progress | undefined> {
+    if (data.progress === undefined) {
       if (pending === undefined) return data;
       Object.assign(pending, data);
       return undefined;
@@ -40,8 +41,8 @@ export function createMcpProgress(channel: McpProgressChannel): (event: RunEvent
   return async ({ type, data }) => {
     if (type !== 'tool.progress') return;
     if ('progress' in channel) {
-      const whole = await joined(data);
+      const whole = await merge(data);
       if (whole !== undefined) await channel.progress(toProgress(whole)).catch(() => undefined);
-    } else if (typeof data['status'] === 'string') await channel.log(data['status']).catch(() => undefined);
+    } else if (data.status !== undefined) await channel.log(data.status).catch(() => undefined);
   };
 }

@@ -2,10 +2,10 @@ import type { ServerContext } from '@modelcontextprotocol/server';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { ReadRequestHeader } from '../../core/chat/request-headers.ts';
 
-/** What the route knows of a request, in the place where the SDK passes on whatever an endpoint knows of a credential. */
+/** The route's facts about a request. The SDK passes them on where it has an endpoint's facts about a credential. */
 export interface McpRequestInfo {
   caller: Caller;
-  /** Of the request. */
+  /** Reads the headers of the request. */
   readHeader?: ReadRequestHeader;
   /** Where people reach the gateway, for links. */
   address?: () => string | undefined;
@@ -15,7 +15,7 @@ export interface McpRequestInfo {
   page?: SentPage;
 }
 
-/** JSON of the tools of a page, separated by commas, and a text that occurs nowhere else, which stands in its place in the answer. */
+/** JSON of the tools of a page, separated by commas, and a unique text that the answer has until they are inserted. */
 export interface SentPage {
   mark: string;
   tools?: Uint8Array;
@@ -25,7 +25,7 @@ export interface SentPage {
 export function askerOf({ http, mcpReq }: ServerContext): McpRequestInfo {
   const info = http?.authInfo?.extra;
   if (info === undefined) throw new Error('The route did not say who asks.');
-  const { caller, readHeader, address, signal, page } = info as unknown as McpRequestInfo;
+  const { caller, readHeader, address, signal, page } = info as Record<string, unknown> & McpRequestInfo;
   return {
     caller,
     ...(readHeader && { readHeader }),

@@ -88,7 +88,7 @@ function cancelledId(message: unknown): RequestId | undefined {
 async function endStream(transport: WebStandardStreamableHTTPServerTransport, id: RequestId): Promise<void> {
   transport.closeSSEStream(id);
   const response = { jsonrpc: '2.0', id, error: { code: ProtocolErrorCode.InternalError, message: 'The request was cancelled.' } } as const;
-  // Nobody gets it, for the stream is closed: it only makes the transport forget the id. It throws for an id that it does not know.
+  // No client gets this, as the stream is closed: it only makes the transport forget the id. It throws for an unknown id.
   await transport.send(response).catch(() => undefined);
 }
 

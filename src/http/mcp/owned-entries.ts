@@ -1,8 +1,8 @@
 import { FairMap } from '../../shared/fair-map.ts';
 
-/** What clients leave behind between two requests. Each entry has an owner, for whom alone it is there. */
+/** Entries that clients come back for in a later request. Only the owner of an entry can use it. */
 interface OwnedEntries<Value> {
-  /** Beyond a limit, the least recently used entries are ended: the owner's own, or those of whoever has the most. */
+  /** Beyond a limit, the least recently used entries are ended: the owner's own, or those of the owner with the most. */
   add(id: string, owner: string, value: Value): void;
   find(id: string, owner: string): Value | undefined;
   delete(id: string): void;

@@ -19,12 +19,12 @@ const mcpParkedCalls = 1_000;
 
 /**
  * Calls of clients that answer questions in another request (`input_required`, protocol versions from 2026 on): while nobody waits for it, a call
- * stands still in its question, so that nothing of it is done twice.
+ * pauses in its question, so that none of its work is done twice.
  */
 export interface ParkedCalls {
   /** Runs a call until it ends or asks. */
   start(call: CallToPark, reader: CallReader): Promise<CallToolResult | InputRequiredResult>;
-  /** Goes on with the call that was left with this state; undefined if the caller has none, or has gone on with it before. */
+  /** Resumes the call that was parked with this state; undefined if the caller has none, or has resumed it before. */
   resume(
     state: string,
     call: Pick<CallToPark, 'owner' | 'name'>,
@@ -36,7 +36,7 @@ export interface CallToPark {
   owner: string;
   /** The function, which a client names again when it answers. */
   name: string;
-  /** Of its client. */
+  /** The signal of its client. */
   capabilities: ClientCapabilities | undefined;
   run: (scope: { signal: AbortSignal; emit: (event: RunEvent) => Promise<void>; askClient: AskClient }) => Promise<CallToolResult>;
 }
@@ -71,7 +71,7 @@ interface OngoingCall {
   asked: PromiseWithResolvers<void>;
 }
 
-/** `draining`: aborted when nobody is waited for any more. */
+/** `draining`: aborted when no more answers are waited for. */
 export function createParkedCalls({ newId, draining }: { newId: () => string; draining: AbortSignal }): ParkedCalls {
   const parked = createOwnedEntries<OngoingCall>({
     perOwner: mcpParkedCallsPerCaller,
@@ -100,7 +100,7 @@ export function createParkedCalls({ newId, draining }: { newId: () => string; dr
         askClient: (request, options) => ask(call, request, options),
       }),
     );
-    // Nobody may be waiting when it fails.
+    // It may fail while no request waits for it.
     outcome.catch(() => undefined);
     return Object.assign(call, { outcome });
   }
@@ -156,7 +156,7 @@ async function ask(
   const leave = (): void => reject(signal.reason as Error);
   const timer = setTimeout(() => {
     settle({ type: 'expired' });
-    // Its answer would reach nobody.
+    // Its answer would reach no client.
     if (call.reader === undefined) call.controller.abort(new Error('Nobody has answered the questions of this call in time.'));
   }, timeoutMs);
   signal.addEventListener('abort', leave, { once: true });

@@ -3,6 +3,7 @@ import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
 import type { ElicitationReply } from '../../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../../core/user-input/send-elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { DataOf } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, conversationOf } from '../../core/runs/run.ts';
@@ -128,7 +129,7 @@ function toDecision(answer: ApprovalAnswer, { tool }: ApprovalRequest): Approval
   };
 }
 
-function emitResponse(request: ApprovalRequest, data: JsonObject): void {
+function emitResponse(request: ApprovalRequest, data: Omit<DataOf<'approval.response'>, 'tool'>): void {
   request.emit({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
 }
 

@@ -1,9 +1,9 @@
+import type { RunStatus } from '../../core/runs/run-event.ts';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
-import { interrupted, isMeant, statusAfterInterruption } from '../../core/runs/run-log.ts';
+import { interrupted, matchesFilter, statusAfterInterruption } from '../../core/runs/run-log.ts';
 import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/runs/run-log.ts';
-import type { RunStatus } from '../../core/runs/run.ts';
 import type { MostLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
@@ -82,7 +82,7 @@ function list(database: DatabaseSync, { callerId, limit, after, since, filter = 
   for (const row of database.prepare(sql).iterate(...values, limits.searchedRuns)) {
     searched += 1;
     const run = toSummary(row as unknown as SummaryRow);
-    const isFound = isMeant(run, filter);
+    const isFound = matchesFilter(run, filter);
     if (isFound && runs.length === limit) return { runs, next: runs.at(-1) };
     if (isFound) runs.push(run);
     if (searched === limits.searchedRuns) return { runs, next: run };

@@ -7,7 +7,7 @@ import type { Emit } from '../../../src/shared/emit.ts';
 import { runContext } from '../../_support/tools.ts';
 
 const hello: ChatEvent = { type: 'text', text: 'Hello' };
-const end: ChatEvent = { type: 'run-event', event: { type: 'run.end', data: { status: 'completed' } } };
+const end: ChatEvent = { type: 'run-event', event: { type: 'run.end', data: { run_id: 'r', status: 'completed' } } };
 const gone = new DOMException('The client disconnected', 'AbortError');
 const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
 const fault = new GatewayError('upstream_unreachable', 'The backend is gone.', { retryAfter: '5' });

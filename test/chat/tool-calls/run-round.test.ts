@@ -58,7 +58,7 @@ it('status and progress are shown while the call runs, and resolve when they wer
   };
   for await (const event of loop(new ScriptedModel(calls(['work', {}]), says('Done.')), [tool])) {
     if (event.type !== 'run-event' || !event.event.type.startsWith('tool.')) continue;
-    const { id: _id, tool: _tool, ...data } = event.event.data;
+    const { id: _id, tool: _tool, ...data } = event.event.data as { id?: string; tool?: string };
     log.push(`${event.event.type} ${JSON.stringify(data)}`);
   }
   expect(log.slice(1, -1)).toEqual([
@@ -152,7 +152,7 @@ it('a gate is asked for each call between its check and its start, and what only
     decide: async (request: ApprovalRequest): Promise<ApprovalDecision> => {
       asked.push(request);
       if (request.tool.spec.name !== 'pay') return { type: 'approved' };
-      request.emit({ type: 'approval.request', data: {} });
+      request.emit({ type: 'approval.request', data: { id: request.callId, tool: 'pay', args: {}, server: 'bank' } });
       return decision.promise;
     },
     recheck: async () => undefined,

@@ -148,7 +148,9 @@ describe('the next request of a chat after an approval on its page', () => {
     await using gateway = await bankGateway({ turns: [pay, [new Error('down')], says('I am back.')] });
     const { asked, next } = await asking(gateway);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    const { run_id: id } = asked.approval;
     await waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
+    await waitFor(async () => expect((await call(gateway, `GET /api/runs/${id}`)).json()).toMatchObject({ status: 'waiting' }));
     await next();
     expect(readBy(gateway).slice(2, 4)).toEqual([
       ['tool', '{\n  "paid": true\n}'],

@@ -8,7 +8,7 @@ import { backendOf, listen, readChunks, testApp } from '../../_support/build-app
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
-import { storedChatCharacters } from '../../../src/http/dialects/chat-completions/store-completions.ts';
+import { storedAnswerCharacters } from '../../../src/http/dialects/answers/store-answer.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const messages = [{ role: 'user', content: 'Where is the blue kettle?' }];
@@ -137,7 +137,7 @@ describe('a chat with store: true', () => {
 
   it('is stored without its images when it is too large, and not at all when its words are', async () => {
     const { app, ask, call, list } = await openGateway({ environment: { STORE_CHATS: 'true', BODY_LIMIT_BYTES: '20000000' } });
-    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(storedChatCharacters)}` } };
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(storedAnswerCharacters)}` } };
     const { id } = await ask({ messages: [{ role: 'user', content: [{ type: 'text', text: 'What is this?' }, image] }] });
     const { data } = (await call(`GET /v1/chat/completions/${id}/messages`)).json<{ data: JsonObject[] }>();
     expect(data).toMatchObject([
@@ -146,7 +146,7 @@ describe('a chat with store: true', () => {
         content_parts: [{ type: 'text', text: 'What is this?' }, { type: 'text' }],
       },
     ]);
-    await ask({ messages: [{ role: 'user', content: 'x'.repeat(storedChatCharacters) }] });
+    await ask({ messages: [{ role: 'user', content: 'x'.repeat(storedAnswerCharacters) }] });
     expect((await list()).data).toHaveLength(1);
     expect(app.logLines.join('')).toContain('was not stored: it is larger than');
   });

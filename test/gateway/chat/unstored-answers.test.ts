@@ -12,7 +12,7 @@ import { waitFor } from '../../_support/wait-for.ts';
 import type { GatewayOptions } from '../gateway.ts';
 import { bankGateway, call, decide } from '../approvals/approval-fixture.ts';
 import type { Asked } from '../approvals/approval-fixture.ts';
-import { storedResponseCharacters } from '../../../src/http/dialects/responses/stored/store-answers.ts';
+import { storedAnswerCharacters } from '../../../src/http/dialects/answers/store-answer.ts';
 
 const key = 'sk-tw-fixed-administrator';
 const full = new GatewayError('storage_unavailable', '/secret/place/toolwharf.db cannot grow: the disk is full.');
@@ -85,7 +85,7 @@ describe('an answer that was to be stored and is not says so', () => {
   });
 
   it('as a response that is too large', async () => {
-    const { post } = await openGateway({ turns: [says('x'.repeat(storedResponseCharacters + 1))] });
+    const { post } = await openGateway({ turns: [says('x'.repeat(storedAnswerCharacters + 1))] });
     const response = await post('/v1/responses', { input: 'Where?' });
     expect(response.json()).toMatchObject(warned('it is larger than 2097152 characters'));
   });

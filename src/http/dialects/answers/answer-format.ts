@@ -10,7 +10,7 @@ export interface AnswerFormat {
 
 export interface AnswerHead {
   runId: string;
-  /** Of the HTTP request; absent for an answer that is made for a store. */
+  /** The id of the HTTP request; absent for an answer that is made for a store. */
   requestId?: string;
   /** Seconds since 1970. */
   created: number;
@@ -23,7 +23,7 @@ export interface StreamEncoder {
   keepAlive(): string;
   /** Empty for events that are not part of the answer. */
   encode(event: ChatEvent): string;
-  /** What follows on events that were emitted together; absent if nothing ever does. */
+  /** Written after events that were emitted together; absent if the format needs nothing there. */
   afterBatch?(): string;
   /** The end of a complete stream. */
   end(): string;

@@ -12,7 +12,7 @@ export interface AnswerResumedOptions extends AnswerOptions {
   decidedRuns: Pick<DecidedRuns, 'resume'>;
 }
 
-/** Answers with a suspended run that goes on, as its chat would have: in its dialect, streamed or not. */
+/** Answers with a resumed run as its chat would have been answered: in its dialect, streamed or not. */
 type AnswerResumed = (
   exchange: { request: FastifyRequest; reply: FastifyReply },
   run: WaitingRun,

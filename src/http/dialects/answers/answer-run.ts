@@ -4,11 +4,12 @@ import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { StartedRun } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import { logChat } from '../../../runs/run-stats.ts';
-import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../../error-handler.ts';
+import { forbidRetry, suppressErrorLine } from '../../error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
+import { errorOfRun } from './error-of-run.ts';
 import { isBeforeModel, streamReply } from './stream-reply.ts';
 
 /** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
@@ -40,7 +41,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
   const loggedWarnings = new Set<string>();
   return async ({ request, reply, controller }, started, { model, stream, format }) => {
     const { run, stats, created } = started;
-    // A run that waits for a human takes no part of its caller's limits, and one that was interrupted makes room at once.
+    // Waiting runs do not count against the caller's limits, and an interrupted run frees its slot at once.
     run.whenOver?.(() => request.admission?.release());
     reply.header('x-toolwharf-run-id', run.runId);
     // OpenAI's SDKs read this one.
@@ -71,7 +72,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
           encoder,
           watch,
           isBeforeContent: isBeforeModel,
-          failure: (error) => encoder.failure(partial.addToFrame(loggedError(error, request, controller.signal))),
+          failure: (error) => encoder.failure(partial.addToFrame(errorOfRun(error, controller.signal, request))),
           stallMs: options.stallMs,
           headersMs: headersDelayMs,
           keepAliveMs: limits.keepAliveMs,
@@ -98,7 +99,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
   };
 }
 
-/** Fastify would serialize, measure and write a long answer in one turn of the event loop, which takes tens of milliseconds for megabytes. */
+/** Fastify would serialize, measure and write a long answer in one tick of the event loop, which takes tens of milliseconds for megabytes. */
 async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<Buffer> {
   await nextTurn();
   const text = JSON.stringify(body);
@@ -109,12 +110,6 @@ async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<
   return bytes;
 }
 
-function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {
-  const shown = toGatewayError(signal.aborted ? signal.reason : error, request.id);
-  logInternalError(request.log, error, shown);
-  return shown;
-}
-
 /** Beyond this number the set is cleared, and warnings may be logged again. */
 const maxLoggedWarnings = 1_000;
 
@@ -123,11 +118,10 @@ function createWarningLog({ log }: FastifyRequest, runId: string, logged: Set<st
   return (event) => {
     if (event.type !== 'run-event' || event.event.type !== 'warning') return;
     const { code, message } = event.event.data;
-    const text = typeof message === 'string' ? message : JSON.stringify(message);
-    const cause = `${JSON.stringify(code)} ${text}`;
+    const cause = `${code} ${message}`;
     if (logged.has(cause)) return;
     if (logged.size >= maxLoggedWarnings) logged.clear();
     logged.add(cause);
-    log.warn({ run_id: runId, code }, text);
+    log.warn({ run_id: runId, code }, message);
   };
 }

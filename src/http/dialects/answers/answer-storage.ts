@@ -1,7 +1,7 @@
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { Release } from '../../../core/callers/rate-limit.ts';
-import type { StartedRun } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
@@ -10,14 +10,14 @@ import type { ParsedRequest } from '../dialect.ts';
 
 /** Stores the answers of one dialect, for later requests of their callers. */
 export interface AnswerStorage {
-  /** To be called with every request, before it is parsed. @throws GatewayError for what a request refers to and is not there */
+  /** To be called with every request, before it is parsed. @throws GatewayError if something that the request refers to does not exist */
   prepare(body: unknown, caller: Caller): MaybePromise<PreparedChat>;
 }
 
 export interface PreparedChat {
   /** With everything that the request refers to. */
   body: unknown;
-  /** A path in this body, or a message that begins with one, in terms of the body that was sent. */
+  /** Translates a path in this body, or a message that begins with one, to the body that was sent. */
   explain: (text: string) => string;
   /** Absent: the answer is not stored. */
   store?: (parsed: ParsedRequest) => StoredAnswer;
@@ -28,17 +28,17 @@ export interface StoredAnswer {
   /** Gives the answer the ids under which it is stored. */
   format: AnswerFormat;
   /** The run, whose answer is stored before its end is sent. */
-  storing(started: StartedRun, signal: AbortSignal): StartedRun;
-  /** Stores a whole answer. Never rejects. Returns what its client has to know if it could not be stored. */
+  storing(started: StartedRun): StartedRun;
+  /** Stores a whole answer. Never rejects. Returns a warning for its client if it could not be stored. */
   save(answer: JsonObject): Promise<ChatEvent | undefined>;
-  /** Present for a request whose run goes on without its client, and ends with the controller alone. `release` is called at its end. */
+  /** Present for a request whose run continues without its client: only the controller ends it. `release` is called at its end. */
   runInBackground?(started: StartedRun, how: { controller: AbortController; release: Release }): Promise<BackgroundReply>;
 }
 
-/** What the client of a run in the background gets. */
+/** The answer for the client of a run in the background. */
 interface BackgroundReply {
   /** The answer as it has begun. */
   begun: JsonObject;
-  /** Emits what an encoder has written, until the end of the run; absent if the request asked for no stream. */
+  /** Emits the encoded events until the end of the run; absent if the request asked for no stream. */
   follow?: (emit: Emit<string>, signal: AbortSignal) => Promise<void>;
 }

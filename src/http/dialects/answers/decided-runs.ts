@@ -4,12 +4,14 @@ import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
-import type { RunLog } from '../../../core/runs/run-log.ts';
+import type { LoggedEvent, RunLog } from '../../../core/runs/run-log.ts';
+import { textIn } from '../../../shared/json.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../../core/runs/suspended-run.ts';
-import type { ActiveRuns, RunStarter, StartedRun } from '../../../runs/active-runs.ts';
-import type { RequestedDecisions } from '../../../runs/requested-decisions.ts';
+import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';
+import type { RequestedDecisions } from '../../../runs/suspended/requested-decisions.ts';
 
-/** What a request with decisions leads to: its run goes on, or waits still, as `events` say. */
+/** What a request with decisions leads to: its run is resumed, or still waits, as `events` say. */
 type DecidedAnswer = { type: 'resumed'; started: StartedRun } | { type: 'waiting'; runId: string; events: ChatEvent[] };
 
 interface DecidedRunsOptions {
@@ -18,7 +20,7 @@ interface DecidedRunsOptions {
   log: Pick<RunLog, 'find'>;
 }
 
-/** Goes on with suspended runs, in dialects whose answers show each call. */
+/** Resumes suspended runs in dialects whose answers show each call. */
 export interface DecidedRuns {
   /**
    * Answers a request with decisions. `stream` and `warnings` are those of the request.
@@ -28,7 +30,7 @@ export interface DecidedRuns {
     decisions: readonly RequestedDecision[],
     by: RunStarter & { stream: boolean; warnings: readonly CallerWarning[] },
   ): Promise<DecidedAnswer>;
-  /** As `ActiveRuns.resume`; the run emits once more those of its calls that have no result yet. */
+  /** As `ActiveRuns.resume`, but the run first emits its calls without a result again. */
   resume: ActiveRuns['resume'];
 }
 
@@ -38,7 +40,7 @@ export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions):
     decided: readonly DecidedCall[],
     { first, approval, ...who }: RunStarter & { first: ChatEvent[]; approval?: PendingApproval },
   ): Promise<StartedRun> {
-    // Read before the run goes on and adds to it.
+    // Read before the resumed run adds to it.
     const begun = (await log.find(run.id))?.events ?? [];
     const started = await runs.resume(run, decided, who);
     const events = [...first, ...unsettledCalls(begun, run, approval)];
@@ -78,14 +80,17 @@ function requestEvent(call: WaitingCall): RunEvent {
 
 /**
  * The calls of the run that began before its suspension and have no result yet. The run does not emit them again, and a dialect that shows each call
- * knows nothing of the answer before. Those that waited are taken from the run, because the log shortens their arguments, and with their tokens.
+ * does not know the earlier answer. Calls that waited come from the run, with their tokens, because the log shortens their arguments.
  */
-function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: PendingApproval | undefined): ChatEvent[] {
-  const open = new Map<unknown, RunEvent>();
+function unsettledCalls(events: readonly LoggedEvent[], run: WaitingRun, approval: PendingApproval | undefined): ChatEvent[] {
+  const open = new Map<string, RunEvent>();
   for (const { type, data } of events) {
     if (data['within'] !== undefined) continue;
-    if (type === 'tool.call') open.set(data['id'], { type, data });
-    else if (type === 'tool.result') open.delete(data['id']);
+    const id = textIn(data['id']);
+    const { args = {}, server } = data;
+    const owner = typeof server === 'string' ? server : null;
+    if (type === 'tool.call') open.set(id, { type, data: { id, tool: textIn(data['tool']), args, server: owner } });
+    else if (type === 'tool.result') open.delete(id);
   }
   for (const { id, callId, tool, args, server = '', within } of run.calls) {
     const token = approval?.calls.find((call) => call.id === id)?.token ?? null;

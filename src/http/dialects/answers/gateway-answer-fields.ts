@@ -6,7 +6,7 @@ import type { RunEvent } from '../../../core/runs/run-event.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { isNotStored } from './not-stored.ts';
 
-/** Collects the gateway's own fields of an answer, which stand beside those of its dialect. */
+/** Collects the gateway's own fields of an answer, which are written beside those of its dialect. */
 export class GatewayAnswerFields {
   readonly #sources: Source[] = [];
   readonly #warnings = new CallerWarnings();
@@ -30,7 +30,7 @@ export class GatewayAnswerFields {
   toJson(): JsonObject {
     const warnings = this.#warnings.list;
     return {
-      ...(this.#sources.length > 0 && { sources: this.#sources as unknown as JsonObject[] }),
+      ...(this.#sources.length > 0 && { sources: this.#sources }),
       ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
       ...(this.#approval !== undefined && { approval: { ...this.#approval } }),
       ...(this.#connect !== undefined && { connect: { ...this.#connect } }),

@@ -3,17 +3,17 @@ import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 
-/** Emitted behind an answer that was to be stored and is not. Its last object then says `store: false`. `why`: the end of a sentence. */
+/** Emitted after an answer that could not be stored. The last object of the answer then has `store: false`. `why`: the end of a sentence. */
 export function notStored(why: string): ChatEvent {
   return warningEvent({ code: 'not_stored', message: `This answer was not stored, because ${why}. It cannot be read back later.` });
 }
 
-/** The same for what a store throws, which may name paths of this machine. */
+/** The same for an error of the store, whose own message may name paths of this machine. */
 export function notStoredFor(error: unknown): ChatEvent {
   const isOverloaded = error instanceof GatewayError && error.code === 'overloaded';
   return notStored(isOverloaded ? 'too much waits to be stored at the moment' : 'the database cannot be written at the moment');
 }
 
 export function isNotStored({ type, data }: RunEvent): boolean {
-  return type === 'warning' && data['code'] === 'not_stored';
+  return type === 'warning' && data.code === 'not_stored';
 }

@@ -30,12 +30,12 @@ export function createPartialRunSummary(runId: string): PartialRunSummary {
     note(event) {
       if (event.type === 'source') sources.push(event.source);
       if (event.type !== 'run-event' || event.event.type !== 'tool.result') return;
-      const { id = null, tool = null, error } = event.event.data;
+      const { id, tool, error } = event.event.data;
       calls.push({ id, tool, ...(error !== undefined && { error }) });
     },
     addTo(error, requestId) {
       if (calls.length === 0) return error;
-      return extended(toGatewayError(error, requestId), sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] });
+      return extended(toGatewayError(error, requestId), sources.length === 0 ? {} : { sources });
     },
     addToFrame: (error) => (calls.length === 0 ? error : extended(error, {})),
   };

@@ -22,7 +22,7 @@ interface StreamOptions<Event> {
   controller: AbortController;
 }
 
-/** With more text than this, write at once instead of at the end of the turn of the event loop. */
+/** With more text than this, write at once instead of at the end of the tick. */
 const flushAtCharacters = 64 * 1024;
 
 /**
@@ -88,7 +88,7 @@ export async function streamReply<Event>(
   return reply;
 }
 
-/** Whether the gateway cancelled the run, so that its client has to be told; an abort by the client has a `DOMException` as its reason. */
+/** Whether the gateway cancelled the run, so that its client has to learn of it; an abort by the client has a `DOMException` as its reason. */
 function isDeliberate(signal: AbortSignal): boolean {
   return !(signal.reason instanceof DOMException);
 }
@@ -101,7 +101,7 @@ export function isBeforeModel(event: ChatEvent): boolean {
 
 type WriterOptions = Pick<StreamOptions<unknown>, 'stallMs' | 'keepAliveMs' | 'controller'> & { encoder: Pick<StreamEncoder, 'keepAlive'> };
 
-/** Writes once per turn of the event loop, and a keep-alive when nothing else was written for a while. */
+/** Writes once per tick of the event loop, and a keep-alive when nothing else was written for a while. */
 class StreamWriter {
   readonly #raw: ServerResponse;
   readonly #options: WriterOptions;

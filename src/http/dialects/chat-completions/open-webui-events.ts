@@ -1,8 +1,7 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
-import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { createStatusLine } from './status-line.ts';
+import { StatusLine } from './status-line.ts';
 import type { Status } from './status-line.ts';
 
 /** A part of a chunk for Open WebUI: an event of its own, which it shows and stores with the message, or images of the answer itself. */
@@ -11,14 +10,14 @@ export type OpenWebUiPart = { event: JsonObject } | { images: JsonObject[] };
 /** What Open WebUI shows of a run besides its text: a line that says what is being done, and the images that tools returned. */
 export interface OpenWebUiEvents {
   note(event: ChatEvent): void;
-  /** What is to be shown since it was last asked for. */
+  /** The parts to show since the last call. */
   pending(): OpenWebUiPart[];
   /** The same at the end of the answer. A line that nothing ends shimmers for ever. */
   end(): OpenWebUiPart[];
 }
 
 export function createOpenWebUiEvents(): OpenWebUiEvents {
-  const line = createStatusLine();
+  const line = new StatusLine();
   let images: string[] = [];
   let hasFiles = false;
 
@@ -49,10 +48,9 @@ function statusParts(status: Status | undefined): OpenWebUiPart[] {
 }
 
 /** URLs of the images in a result; those that are too large for an event have none. */
-function imagesIn({ type, data: { files } }: RunEvent): string[] {
-  if (type !== 'tool.result' || !Array.isArray(files)) return [];
-  return files.flatMap((file) => {
-    const { type: mediaType, url } = isJsonObject(file) ? file : {};
+function imagesIn({ type, data }: RunEvent): string[] {
+  if (type !== 'tool.result') return [];
+  return (data.files ?? []).flatMap(({ type: mediaType, url }) => {
     return typeof mediaType === 'string' && mediaType.startsWith('image/') && typeof url === 'string' ? [url] : [];
   });
 }

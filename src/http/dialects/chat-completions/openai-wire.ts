@@ -16,7 +16,7 @@ import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import { createOpenWebUiEvents } from './open-webui-events.ts';
 import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
 
-/** Plain JSON, kept with suspended runs. */
+/** Plain JSON, stored with suspended runs. */
 export interface CompletionOptions extends JsonObject {
   includeUsage?: boolean;
   includeEvents?: boolean;
@@ -102,7 +102,7 @@ function createChunkEncoder(
         case 'finish':
           return begin(choice) + choiceChunk(choice, { finish_reason: toWireReason(event.reason, options, callCounts.has(choice)) });
         case 'source': {
-          const source = event.source as unknown as JsonObject;
+          const { source } = event;
           // Open WebUI shows only the `sources` of the first chunk that has some, and stores none; those that come as events it shows and stores.
           return extensionChunk({ sources: [source], ...(openWebUi && { event: { type: 'source', data: source } }) });
         }

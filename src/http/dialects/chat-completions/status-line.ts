@@ -1,12 +1,10 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
-import { isJsonObject, textIn } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
 
 /** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
 const statusChanges = 100;
 
-/** One state of a status line. `isDone`: nothing is going on any more. A hidden line is not shown. */
+/** One state of a status line. `isDone`: no work is in progress any more. A hidden line is not shown. */
 export interface Status {
   text: string;
   isDone: boolean;
@@ -14,125 +12,118 @@ export interface Status {
 }
 
 /** One line, in plain words, about what a run does besides writing. */
-interface StatusLine {
-  note(event: ChatEvent): void;
-  /** The line, if it has changed since it was last asked for. */
-  change(): Status | undefined;
-  /** The last state of a line that still says that something is going on. */
-  end(): Status | undefined;
-}
-
-export function createStatusLine(): StatusLine {
+export class StatusLine {
   /** Names of functions by the ids of their calls. */
-  const running = new Map<string, string>();
-  const waiting = new Map<string, string>();
+  readonly #running = new Map<string, string>();
+  readonly #waiting = new Map<string, string>();
   /** Names of servers by the ids of the calls that need their user to connect. */
-  const connecting = new Map<string, string>();
-  let succeeded: string[] = [];
-  /** Names of functions by what became of them. */
-  let failed = new Map<string, string[]>();
-  const reports = new Map<string, number>();
-  let report: string | undefined;
-  let isChoosing = false;
-  let hasChanged = false;
-  let shown: Status | undefined;
-  let changes = 0;
+  readonly #connecting = new Map<string, string>();
+  #succeeded: string[] = [];
+  /** Names of functions by the way in which they failed. */
+  #failed = new Map<string, string[]>();
+  readonly #reports = new Map<string, number>();
+  #report: string | undefined;
+  #isChoosing = false;
+  #hasChanged = false;
+  #shown: Status | undefined;
+  #changes = 0;
 
-  function begin(id: string, name: string): void {
-    if (running.size === 0 && waiting.size === 0 && connecting.size === 0) {
-      succeeded = [];
-      failed = new Map();
+  note(event: ChatEvent): void {
+    if (event.type === 'run-event') this.#noteRunEvent(event.event);
+    else if (event.type === 'selecting') {
+      this.#isChoosing = true;
+      this.#hasChanged = true;
+    } else if (event.type === 'approval') {
+      // Calls after those that wait for approval wait with them, as do calls around them.
+      this.#running.clear();
+      for (const { id, tool } of event.approval.calls) this.#waiting.set(id, tool);
+      this.#hasChanged = true;
+    } else if (event.type === 'connect') {
+      this.#running.clear();
+      this.#hasChanged = true;
     }
-    isChoosing = false;
-    report = undefined;
-    running.set(id, name);
   }
 
-  function settle(id: string, name: string, error: JsonValue | undefined): void {
-    running.delete(id);
-    waiting.delete(id);
-    connecting.delete(id);
-    report = undefined;
-    if (error === undefined) succeeded.push(name);
+  /** The line, if it has changed since the last call. */
+  change(): Status | undefined {
+    if (!this.#hasChanged) return undefined;
+    this.#hasChanged = false;
+    const next = this.#current();
+    if (next === undefined || (next.text === this.#shown?.text && next.isDone === this.#shown.isDone)) return undefined;
+    if (!next.isDone && this.#changes >= statusChanges) return undefined;
+    this.#changes += 1;
+    this.#shown = next;
+    return next;
+  }
+
+  /** The last state of a line that still shows work in progress. */
+  end(): Status | undefined {
+    if (this.#shown === undefined || this.#shown.isDone) return undefined;
+    const { text } = this.#shown;
+    if (this.#isChoosing) return { text, isDone: true, isHidden: true };
+    return { text: this.#running.size > 0 ? `Stopped calling ${listed(this.#running.values())}` : text, isDone: true };
+  }
+
+  #begin(id: string, name: string): void {
+    if (this.#running.size === 0 && this.#waiting.size === 0 && this.#connecting.size === 0) {
+      this.#succeeded = [];
+      this.#failed = new Map();
+    }
+    this.#isChoosing = false;
+    this.#report = undefined;
+    this.#running.set(id, name);
+  }
+
+  #settle({ id, tool: name, error }: DataOf<'tool.result'>): void {
+    this.#running.delete(id);
+    this.#waiting.delete(id);
+    this.#connecting.delete(id);
+    this.#report = undefined;
+    if (error === undefined) this.#succeeded.push(name);
     else {
-      const end = endOf(error);
-      failed.set(end, [...(failed.get(end) ?? []), name]);
+      const end = failures[error.code] ?? 'failed';
+      this.#failed.set(end, [...(this.#failed.get(end) ?? []), name]);
     }
   }
 
-  function noteRunEvent({ type, data }: RunEvent): void {
-    const isNested = data['within'] !== undefined;
-    // The call around a nested run reports what that run does.
+  #noteRunEvent({ type, data }: RunEvent): void {
+    const isNested = data.within !== undefined;
+    // The call around a nested run shows what that run does.
     if (isNested && type !== 'approval.response' && type !== 'connect.response') return;
-    const id = textIn(data['id']);
-    const name = textIn(data['tool']);
-    if (type === 'selection') isChoosing &&= Array.isArray(data['found']) && data['found'].length > 0;
-    else if (type === 'tool.call') begin(id, name);
-    else if (type === 'tool.result') settle(id, name, data['error']);
+    if (type === 'selection') this.#isChoosing &&= data.found.length > 0;
+    else if (type === 'tool.call') this.#begin(data.id, data.tool);
+    else if (type === 'tool.result') this.#settle(data);
     else if (type === 'tool.progress') {
-      const count = (reports.get(id) ?? 0) + 1;
-      reports.set(id, count);
-      if (isRound(count)) report = reportOf(name, data) ?? report;
+      const count = (this.#reports.get(data.id) ?? 0) + 1;
+      this.#reports.set(data.id, count);
+      if (isRound(count)) this.#report = reportOf(data) ?? this.#report;
     } else if (type === 'approval.request') {
-      running.delete(id);
-      waiting.set(id, name);
+      this.#running.delete(data.id);
+      this.#waiting.set(data.id, data.tool);
     } else if (type === 'approval.response') {
-      waiting.delete(id);
-      if (data['decision'] === 'approve' && !isNested) running.set(id, name);
+      this.#waiting.delete(data.id);
+      if (data.decision === 'approve' && !isNested) this.#running.set(data.id, data.tool);
     } else if (type === 'connect.request') {
-      running.delete(id);
-      connecting.set(id, textIn(data['name']));
+      this.#running.delete(data.id);
+      this.#connecting.set(data.id, data.name);
     } else if (type === 'connect.response') {
-      connecting.delete(id);
-      if (data['outcome'] === 'connected' && !isNested) running.set(id, name);
+      this.#connecting.delete(data.id);
+      if (data.outcome === 'connected' && !isNested) this.#running.set(data.id, data.tool);
     } else return;
-    hasChanged = true;
+    this.#hasChanged = true;
   }
 
-  function current(): Status | undefined {
-    if (isChoosing) return { text: 'Choosing tools…', isDone: false };
-    if (running.size > 0) return { text: report ?? `Calling ${listed(running.values())}…`, isDone: false };
-    if (waiting.size > 0) return { text: `Waiting for approval of ${listed(waiting.values())}`, isDone: false };
-    if (connecting.size > 0) return { text: `Waiting for you to connect to ${listed(new Set(connecting.values()))}`, isDone: false };
-    const ends = succeeded.length === 0 ? [] : [`Called ${listed(succeeded)}`];
-    for (const [end, names] of failed) ends.push(`${ends.length === 0 ? capitalized(end) : end}: ${listed(names)}`);
+  #current(): Status | undefined {
+    if (this.#isChoosing) return { text: 'Choosing tools…', isDone: false };
+    if (this.#running.size > 0) return { text: this.#report ?? `Calling ${listed(this.#running.values())}…`, isDone: false };
+    if (this.#waiting.size > 0) return { text: `Waiting for approval of ${listed(this.#waiting.values())}`, isDone: false };
+    if (this.#connecting.size > 0)
+      return { text: `Waiting for you to connect to ${listed(new Set(this.#connecting.values()))}`, isDone: false };
+    const ends = this.#succeeded.length === 0 ? [] : [`Called ${listed(this.#succeeded)}`];
+    for (const [end, names] of this.#failed) ends.push(`${ends.length === 0 ? capitalized(end) : end}: ${listed(names)}`);
     if (ends.length > 0) return { text: ends.join('; '), isDone: true };
-    return shown && { ...shown, isDone: true, isHidden: true };
+    return this.#shown && { ...this.#shown, isDone: true, isHidden: true };
   }
-
-  return {
-    note(event) {
-      if (event.type === 'run-event') noteRunEvent(event.event);
-      else if (event.type === 'selecting') {
-        isChoosing = true;
-        hasChanged = true;
-      } else if (event.type === 'approval') {
-        // Calls after those that wait for approval wait with them, as do calls around them.
-        running.clear();
-        for (const { id, tool } of event.approval.calls) waiting.set(id, tool);
-        hasChanged = true;
-      } else if (event.type === 'connect') {
-        running.clear();
-        hasChanged = true;
-      }
-    },
-    change() {
-      if (!hasChanged) return undefined;
-      hasChanged = false;
-      const next = current();
-      if (next === undefined || (next.text === shown?.text && next.isDone === shown.isDone)) return undefined;
-      if (!next.isDone && changes >= statusChanges) return undefined;
-      changes += 1;
-      shown = next;
-      return next;
-    },
-    end() {
-      if (shown === undefined || shown.isDone) return undefined;
-      const { text } = shown;
-      if (isChoosing) return { text, isDone: true, isHidden: true };
-      return { text: running.size > 0 ? `Stopped calling ${listed(running.values())}` : text, isDone: true };
-    },
-  };
 }
 
 const failures: Readonly<Record<string, string>> = {
@@ -142,21 +133,17 @@ const failures: Readonly<Record<string, string>> = {
   tool_timeout: 'timed out',
 };
 
-function endOf(error: JsonValue): string {
-  return failures[isJsonObject(error) ? textIn(error['code']) : ''] ?? 'failed';
-}
-
-/** Of many reports of one call the first nine are shown, then every tenth, then every hundredth. */
+/** Of the reports of one call, the first nine are shown, then every tenth, then every hundredth. */
 function isRound(count: number): boolean {
   return count % 10 ** Math.floor(Math.log10(count)) === 0;
 }
 
-/** Characters of what a function says about its progress. */
+/** The most characters of a function's report on its progress. */
 const reportCharacters = 200;
 
-function reportOf(name: string, { status, progress, total }: JsonObject): string | undefined {
-  if (typeof status === 'string' && status !== '') return `${name}: ${status.slice(0, reportCharacters)}`;
-  if (typeof progress !== 'number' || typeof total !== 'number' || total <= 0) return undefined;
+function reportOf({ tool: name, status = '', progress, total = 0 }: DataOf<'tool.progress'>): string | undefined {
+  if (status !== '') return `${name}: ${status.slice(0, reportCharacters)}`;
+  if (progress === undefined || total <= 0) return undefined;
   return `${name}: ${Math.round((progress / total) * 100)} %`;
 }
 

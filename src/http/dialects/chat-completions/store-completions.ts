@@ -4,22 +4,21 @@ import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat/cha
 import type { ChatStore, ChatTexts } from '../../../core/stores/chat-store.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import { invalidField } from '../../../core/errors.ts';
-import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
-import type { Emit } from '../../../shared/emit.ts';
+import type { RunStage } from '../../../runs/started-run.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../shared/text-length.ts';
-import { notStored, notStoredFor } from '../answers/not-stored.ts';
+import type { AnswerCollector } from '../answers/answer-format.ts';
+import { notStoredFor } from '../answers/not-stored.ts';
+import { AnswerSaver, BoundedCollector, storedAnswerCharacters, warnTooLarge } from '../answers/store-answer.ts';
 import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts';
 
-/** One stored chat with its request. If it is larger, images are left out; if its texts alone are larger, it is not stored. */
-export const storedChatCharacters = 2 * 1024 * 1024;
 /** Keys and values of `metadata`, as OpenAI limits them. */
 export const metadataEntries = 16;
 const metadataKeyCharacters = 64;
 const metadataValueCharacters = 512;
 
-interface StoreCompletionsOptions {
+interface CompletionStorageOptions {
   store: Pick<ChatStore, 'save'>;
   /** `STORE_CHATS`. If false, `store: true` is passed on to the backend like any parameter. */
   isStoring: boolean;
@@ -28,116 +27,104 @@ interface StoreCompletionsOptions {
   logger: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
-/**
- * Wraps `ActiveRuns` to store answers to requests with `store: true`, over HTTP and sockets. An answer is stored before its end is sent, so that
- * the client can then read it back; where that fails, it says so. Answers that fail or are cut off are not stored; of an answer that was suspended, the
- * last part is.
- */
-export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logger }: StoreCompletionsOptions): ActiveRuns {
-  const saving = new Set<Promise<ChatEvent | undefined>>();
+/** Stores the answers to requests with `store: true`, over HTTP and sockets. */
+export interface CompletionStorage {
+  /** The request as it is run. @throws GatewayError `invalid_request` for metadata that cannot be stored */
+  accept: (request: ChatRequest) => ChatRequest;
+  /** The run, whose answer is stored. One that is suspended is not, because of its tokens; the answer of the resumed run is. */
+  store: RunStage;
+  /** Resolves when everything so far is durable. */
+  settled(): Promise<void>;
+}
+
+export function createCompletionStorage({ store, isStoring, now, logger }: CompletionStorageOptions): CompletionStorage {
+  const saver = new AnswerSaver();
 
   /** Never rejects. Returns what the client has to know if it could not be stored. */
-  async function save(answered: AnsweredChat): Promise<ChatEvent | undefined> {
+  async function save(
+    { request, runId, ...chat }: AnsweredChat,
+    { completion, text }: CollectedCompletion,
+  ): Promise<ChatEvent | undefined> {
     try {
-      const { request, callerId, started, created, metadata, completion } = answered;
-      const { runId } = started.run;
       const messages = toStoredMessages(request.messages);
       const stored = toStoredCompletion(completion, request, runId);
-      if (isTooLarge({ messages, stored })) return warnTooLarge(runId);
-      const texts = textsOf(request.messages, answered.text);
-      const id = completionId(runId);
-      await store.save({ id, callerId, created, model: request.model, metadata, messages, completion: stored, texts });
+      if (isTooLarge({ messages, stored })) return warnTooLarge(logger, { run_id: runId }, storedChat);
+      const texts = textsOf(request.messages, text);
+      await store.save({ ...chat, id: completionId(runId), model: request.model, messages, completion: stored, texts });
       return undefined;
     } catch (error) {
-      logger.error({ err: error, run_id: answered.started.run.runId }, 'a chat with store: true could not be stored');
+      logger.error({ err: error, run_id: runId }, `${storedChat} could not be stored`);
       return notStoredFor(error);
     }
   }
 
-  function warnTooLarge(runId: string): ChatEvent {
-    const why = `it is larger than ${storedChatCharacters} characters`;
-    logger.warn({ run_id: runId }, `a chat with store: true was not stored: ${why}`);
-    return notStored(why);
-  }
-
-  async function streamAndSave(
-    answered: Omit<AnsweredChat, 'completion' | 'text'>,
-    signal: AbortSignal,
-    emit: Emit<ChatEvent>,
-  ): Promise<void> {
-    const { started, created, request } = answered;
-    const { runId } = started.run;
-    const format = chatCompletionFormat(request.reply?.options ?? {}, {});
-    const collector = format.collect({ runId, created: toSeconds(created), model: request.model });
-    let characters = 0;
-    let text = '';
-    let isWaiting = false;
-    await started.stream((events) => {
-      for (const event of events) {
-        isWaiting ||= event.type === 'approval' || event.type === 'connect';
-        characters += charactersOf(event);
-        if (characters > storedChatCharacters) continue;
-        collector.add(event);
-        if (event.type === 'text' && (event.choice ?? 0) === 0) text += event.text;
-      }
-      return emit(events);
-    });
-    if (isWaiting || signal.aborted) return;
-    const isShort = characters <= storedChatCharacters;
-    const saved = isShort ? save({ ...answered, completion: collector.body(), text }) : Promise.resolve(warnTooLarge(runId));
-    saving.add(saved);
-    const problem = await saved;
-    saving.delete(saved);
-    if (problem !== undefined) await emit([problem]);
-  }
-
-  function storing(answered: Pick<AnsweredChat, 'request' | 'callerId' | 'started' | 'metadata'>, signal: AbortSignal): StartedRun {
-    const created = now();
-    const stream: StartedRun['stream'] = (emit) => streamAndSave({ ...answered, created }, signal, emit);
-    return { ...answered.started, created: toSeconds(created), stream };
-  }
-
   return {
-    ...runs,
-    start(original, who) {
-      if (original.store === undefined) return runs.start(original, who);
-      const { store: storeOptions, ...plain } = original;
+    accept(sent) {
+      if (sent.store === undefined) return sent;
       // Without `store`, so that the run is not stored either if it is suspended and resumed later.
-      if (!isStoring) return runs.start(plain, who);
-      const metadata = parseMetadata(storeOptions.metadata);
+      const { store: storeOptions, ...plain } = sent;
+      if (!isStoring) return plain;
+      parseMetadata(storeOptions.metadata);
       // The backend must not store a second copy.
-      const { store: _store, ...parameters } = original.parameters;
-      const request = { ...original, parameters };
-      const started = runs.start(request, who);
-      return storing({ request, callerId: who.caller.id, started, metadata }, who.controller.signal);
+      const { store: _store, ...parameters } = sent.parameters;
+      return { ...sent, parameters };
     },
-    async resume(run, decided, who) {
-      const started = await runs.resume(run, decided, who);
-      const { request, callerId } = run;
+
+    store(started, { request, who, resumed }) {
       if (!isStoring || request.store === undefined) return started;
-      return storing({ request, callerId, started, metadata: parseMetadata(request.store.metadata) }, who.controller.signal);
+      const { runId } = started.run;
+      const callerId = resumed?.run.callerId ?? who.caller.id;
+      const created = now();
+      const seconds = Math.floor(created / 1000);
+      const answered = { request, callerId, runId, created, metadata: parseMetadata(request.store.metadata) };
+      const format = chatCompletionFormat(request.reply?.options ?? {}, {});
+      const collector = new CompletionCollector(format.collect({ runId, created: seconds, model: request.model }));
+      const bounded = new BoundedCollector(collector, charactersOf);
+      return saver.storing({ ...started, created: seconds }, bounded, async () => {
+        if (collector.isWaiting) return undefined;
+        return bounded.isTooLarge ? warnTooLarge(logger, { run_id: runId }, storedChat) : save(answered, collector.collected());
+      });
     },
-    async drain(timeoutMs) {
-      await runs.drain(timeoutMs);
-      await Promise.all(saving);
-    },
+
+    settled: () => saver.settled(),
   };
 }
 
+const storedChat = 'a chat with store: true';
+
 interface AnsweredChat {
   request: ChatRequest;
+  runId: string;
   callerId: string;
-  started: StartedRun;
   /** Milliseconds since 1970. */
   created: number;
   metadata: Record<string, string>;
+}
+
+interface CollectedCompletion {
   completion: JsonObject;
   /** The text of the first choice. */
   text: string;
 }
 
-function toSeconds(milliseconds: number): number {
-  return Math.floor(milliseconds / 1000);
+class CompletionCollector {
+  readonly #collector: AnswerCollector;
+  #text = '';
+  isWaiting = false;
+
+  constructor(collector: AnswerCollector) {
+    this.#collector = collector;
+  }
+
+  add(event: ChatEvent): void {
+    this.isWaiting ||= event.type === 'approval' || event.type === 'connect';
+    this.#collector.add(event);
+    if (event.type === 'text' && (event.choice ?? 0) === 0) this.#text += event.text;
+  }
+
+  collected(): CollectedCompletion {
+    return { completion: this.#collector.body(), text: this.#text };
+  }
 }
 
 function charactersOf(event: ChatEvent): number {
@@ -182,7 +169,7 @@ function toStoredMessages(messages: readonly ChatMessage[]): JsonObject[] {
 
 /** The texts alone are counted first: writing the JSON of the longest conversation takes long. */
 function isTooLarge(value: JsonValue): boolean {
-  return hasMoreTextThan(value, storedChatCharacters) || JSON.stringify(value).length > storedChatCharacters;
+  return hasMoreTextThan(value, storedAnswerCharacters) || JSON.stringify(value).length > storedAnswerCharacters;
 }
 
 function toStoredMessage(message: ChatMessage): JsonObject {

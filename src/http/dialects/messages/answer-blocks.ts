@@ -38,13 +38,13 @@ function callBlock(call: ToolCall): JsonObject {
 
 /** Calls within another call are its own business. */
 function executedBlock({ type, data }: RunEvent): JsonObject | undefined {
-  if (data['within'] !== undefined) return undefined;
-  const { id = null, tool = null, args, server, error, response } = data;
+  if (data.within !== undefined) return undefined;
   if (type === 'tool.call') {
-    const input = isJsonObject(args) ? args : {};
-    return { type: 'mcp_tool_use', id, name: tool, server_name: server ?? 'function', input };
+    const { id, tool, args, server } = data;
+    return { type: 'mcp_tool_use', id, name: tool, server_name: server ?? 'function', input: isJsonObject(args) ? args : {} };
   }
   if (type !== 'tool.result') return undefined;
-  const text = textOfResult(isJsonObject(error) ? error['message'] : response);
+  const { id, error, response } = data;
+  const text = textOfResult(error === undefined ? response : error.message);
   return { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== undefined, content: [{ type: 'text', text, citations: null }] };
 }

@@ -4,7 +4,7 @@ import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 
-/** What an answer says at its end. */
+/** The fields at the end of an answer. */
 interface AnswerEnding {
   note(event: ChatEvent): void;
   /** `stop_reason`, `stop_sequence` and `stop_details`. */

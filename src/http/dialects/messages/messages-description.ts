@@ -36,8 +36,8 @@ const headers = {
 const conversation = {
   tools:
     'Your own functions, which the gateway never runs: a call to one ends the answer. Those that Anthropic runs are left out with a warning.',
-  mcp_servers: 'MCP servers of this request alone; a `mcp_toolset` of `tools` says which of their tools are offered.',
-  thinking: 'Thinking is shown only where it is asked for here.',
+  mcp_servers: 'MCP servers only for this request; a `mcp_toolset` of `tools` says which of their tools are offered.',
+  thinking: 'Thinking is shown only if this asks for it.',
   ...gatewayFieldDescriptions,
 };
 

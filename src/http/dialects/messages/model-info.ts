@@ -9,7 +9,7 @@ export function isForAnthropic(headers: IncomingHttpHeaders): boolean {
   return headers['anthropic-version'] !== undefined;
 }
 
-/** Of the list in Anthropic's shape. */
+/** A model of the list in Anthropic's format. */
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(1_000),
   after_id: z.string().max(256).optional(),

@@ -85,7 +85,7 @@ function effortOf({ thinking, output_config: config }: Pick<CountedBody, 'thinki
   return budget <= lowBudget ? 'low' : budget <= mediumBudget ? 'medium' : 'high';
 }
 
-/** Servers with OpenAI's API have no switch that all of them know; models of Ollama think unless they are told not to. */
+/** Servers with OpenAI's API have no switch that all of them know; models of Ollama think unless the request turns it off. */
 function thinkingSwitch({ thinking }: Pick<CountedBody, 'thinking'>): JsonObject {
   return thinking?.type === 'disabled' ? { think: false } : {};
 }

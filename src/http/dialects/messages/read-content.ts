@@ -32,8 +32,8 @@ const documentBlock = z.looseObject({
 });
 const searchResult = z.looseObject({ title: z.string().nullish(), source: z.string().nullish(), content: blocks });
 
-/** Where content stands. `isNew`: the answer is due to it, so that it would be wrong if a part were left out. */
-export interface Place {
+/** Where the content is in the request. `isNew`: it is what the model has to answer, so no part of it may be left out. */
+export interface ContentLocation {
   path: string;
   isNew: boolean;
 }
@@ -43,42 +43,43 @@ export interface Place {
  * by the ten thousand.
  * @throws GatewayError `invalid_request`
  */
-export function toParts(content: string | readonly Block[], place: Place): ContentPart[] {
+export function toParts(content: string | readonly Block[], location: ContentLocation): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
-  return content.flatMap((block, index) => partsOfBlock(block, { ...place, path: `${place.path}.${index}` }));
+  return content.flatMap((block, index) => partsOfBlock(block, { ...location, path: `${location.path}.${index}` }));
 }
 
 /** None for a block of an unknown type. @throws GatewayError `invalid_request` */
-export function partsOfBlock(block: Block, place: Place): ContentPart[] {
+export function partsOfBlock(block: Block, location: ContentLocation): ContentPart[] {
   switch (block.type) {
     case 'text':
-      return textPart(typeof block['text'] === 'string' ? block['text'] : parseFields(textBlock, block, place.path).text);
+      return textPart(typeof block['text'] === 'string' ? block['text'] : parseFields(textBlock, block, location.path).text);
     case 'image': {
-      const { source } = parseFields(imageBlock, block, place.path);
+      const { source } = parseFields(imageBlock, block, location.path);
       if (source.type === 'url') return [{ type: 'image_url', image_url: { url: source.url } }];
       if (source.type === 'base64') return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }];
-      return leftOut('an image in a stored file', 'Send the image itself as base64 or its URL', place);
+      return leftOut('an image in a stored file', 'Send the image itself as base64 or its URL', location);
     }
     case 'document':
-      return documentParts(parseFields(documentBlock, block, place.path), place);
+      return documentParts(parseFields(documentBlock, block, location.path), location);
     case 'search_result': {
-      const { title, source, content } = parseFields(searchResult, block, place.path);
-      return withHeading([title, source], toParts(content, { ...place, path: `${place.path}.content` }));
+      const { title, source, content } = parseFields(searchResult, block, location.path);
+      return withHeading([title, source], toParts(content, { ...location, path: `${location.path}.content` }));
     }
     default:
       return [];
   }
 }
 
-function documentParts({ source, title, context }: z.infer<typeof documentBlock>, place: Place): ContentPart[] {
+function documentParts({ source, title, context }: z.infer<typeof documentBlock>, location: ContentLocation): ContentPart[] {
   const heading = [title, context];
   if (source.type === 'text') return withHeading(heading, textPart(source.data));
-  if (source.type === 'content') return withHeading(heading, toParts(source.content, { ...place, path: `${place.path}.source.content` }));
-  return withHeading(heading, leftOut('a document that is no text', 'Send its text, as a source of the type text', place));
+  if (source.type === 'content')
+    return withHeading(heading, toParts(source.content, { ...location, path: `${location.path}.source.content` }));
+  return withHeading(heading, leftOut('a document that is no text', 'Send its text, as a source of the type text', location));
 }
 
-/** A request must not fail for ever because of what stands in its history. */
-function leftOut(what: string, cure: string, { path, isNew }: Place): ContentPart[] {
+/** A part of the history must not make every later request of the chat fail. */
+function leftOut(what: string, cure: string, { path, isNew }: ContentLocation): ContentPart[] {
   if (!isNew) return [{ type: 'text', text: `[Here stood ${what}, which this server cannot read.]` }];
   const param = `${path}.source.type`;
   throw invalidField(param, `this server cannot read ${what}. ${cure}.`);

@@ -7,7 +7,7 @@ import { parseFields } from '../requests/parse-fields.ts';
 import { ReturnedJson } from '../requests/returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
 import { partsOfBlock, toContent, toParts } from './read-content.ts';
-import type { Place } from './read-content.ts';
+import type { ContentLocation } from './read-content.ts';
 import { reasoningIn } from './thinking-signature.ts';
 import type { ReasoningReader } from './thinking-signature.ts';
 
@@ -35,12 +35,12 @@ export function readConversation({ messages, system, model }: Pick<CountedBody, 
   let hasExecutedCalls = false;
   const returned = new ReturnedJson();
   for (const [index, { role, content }] of messages.entries()) {
-    const place = { path: `messages.${index}.content`, isNew: index > lastAnswer };
-    if (role === 'system') read.push(...systemMessage(content, place));
-    else if (role === 'user') read.push(...userMessages(content, place));
+    const location = { path: `messages.${index}.content`, isNew: index > lastAnswer };
+    if (role === 'system') read.push(...systemMessage(content, location));
+    else if (role === 'user') read.push(...userMessages(content, location));
     else {
       const turn = new AssistantTurn({ model, returned });
-      turn.read(content, place);
+      turn.read(content, location);
       read.push(...turn.messages);
       hasExecutedCalls ||= turn.hasExecutedCalls;
     }
@@ -52,18 +52,20 @@ export function readConversation({ messages, system, model }: Pick<CountedBody, 
 /** Claude Code puts a line about its build first, which changes with each request: a backend could never reuse what it has of the prompt. */
 const billingLine = /^x-anthropic-billing-header:/;
 
-function systemMessage(content: string | readonly Block[], place: Place): ChatMessage[] {
-  const parts = toParts(content, place).filter(({ type, text }) => type !== 'text' || typeof text !== 'string' || !billingLine.test(text));
+function systemMessage(content: string | readonly Block[], location: ContentLocation): ChatMessage[] {
+  const parts = toParts(content, location).filter(
+    ({ type, text }) => type !== 'text' || typeof text !== 'string' || !billingLine.test(text),
+  );
   return parts.length === 0 ? [] : [{ role: 'system', content: toContent(parts) }];
 }
 
 /** Results first, because they have to follow their calls. Most backends take images in the messages of users only. */
-function userMessages(content: string | readonly Block[], place: Place): ChatMessage[] {
+function userMessages(content: string | readonly Block[], location: ContentLocation): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'user', content }];
   const results: ChatMessage[] = [];
   const said: ContentPart[] = [];
   for (const [index, block] of content.entries()) {
-    const at = { ...place, path: `${place.path}.${index}` };
+    const at = { ...location, path: `${location.path}.${index}` };
     if (block.type !== 'tool_result' && block.type !== 'mcp_tool_result') {
       said.push(...partsOfBlock(block, at));
       continue;
@@ -75,7 +77,7 @@ function userMessages(content: string | readonly Block[], place: Place): ChatMes
   return said.length === 0 ? results : [...results, { role: 'user', content: toContent(said) }];
 }
 
-function readResult(block: Block, { path }: Place): { message: ToolMessage; images: ContentPart[] } {
+function readResult(block: Block, { path }: ContentLocation): { message: ToolMessage; images: ContentPart[] } {
   const { tool_use_id: toolCallId, content, is_error: isError } = isPlainResult(block) ? block : parseFields(resultBlock, block, path);
   // An agent cannot take a result back: it would be refused with each further request, while a model can read that a part is missing.
   const parts = toParts(content ?? '', { path: `${path}.content`, isNew: false });
@@ -112,23 +114,23 @@ class AssistantTurn {
     this.#reader = reader;
   }
 
-  read(content: string | readonly Block[], place: Place): void {
-    if (typeof content === 'string') this.#parts = toParts(content, place);
-    else for (const [index, block] of content.entries()) this.#add(block, { ...place, path: `${place.path}.${index}` });
+  read(content: string | readonly Block[], location: ContentLocation): void {
+    if (typeof content === 'string') this.#parts = toParts(content, location);
+    else for (const [index, block] of content.entries()) this.#add(block, { ...location, path: `${location.path}.${index}` });
     this.#endRound();
   }
 
-  #add(block: Block, place: Place): void {
+  #add(block: Block, location: ContentLocation): void {
     if (block.type === 'mcp_tool_result') {
-      this.#results.push(readResult(block, place).message);
+      this.#results.push(readResult(block, location).message);
       return;
     }
     if (this.#results.length > 0) this.#endRound();
     switch (block.type) {
       case 'text':
-        // What is said after a call that had no result, because it waits for an approval.
+        // Text after a call that has no result because it waits for an approval.
         if (this.#hasExecuted) this.#endRound();
-        this.#parts.push(...partsOfBlock(block, place));
+        this.#parts.push(...partsOfBlock(block, location));
         return;
       case 'thinking':
       case 'redacted_thinking':
@@ -136,7 +138,7 @@ class AssistantTurn {
         return;
       case 'tool_use':
       case 'mcp_tool_use':
-        this.#calls.push(toCall(block, place));
+        this.#calls.push(toCall(block, location));
         this.#hasExecuted ||= block.type === 'mcp_tool_use';
         this.hasExecutedCalls ||= this.#hasExecuted;
         return;
@@ -175,7 +177,7 @@ function isPlainCall(block: Block): block is Block & { id: string; name: string;
   return typeof block['id'] === 'string' && block['id'] !== '' && typeof block['name'] === 'string' && isJsonObject(block['input']);
 }
 
-function toCall(block: Block, { path }: Place): ToolCall {
+function toCall(block: Block, { path }: ContentLocation): ToolCall {
   const { id: callId, name, input } = isPlainCall(block) ? block : parseFields(callBlock, block, path);
   const { extra_content: signed } = block;
   return {

@@ -47,7 +47,7 @@ export function readTools({ tools, tool_choice: choice }: Pick<CountedBody, 'too
   return { callerFunctions, toolChoice: toChoice(choice), parallelToolCalls: isSingle ? false : undefined, warnings };
 }
 
-/** An entry without a type is taken for a function, so that the error names what is wrong with it. */
+/** An entry without a type counts as a function, so that the error names what is wrong with it. */
 function isOwn(tool: JsonObject): boolean {
   const { type } = tool;
   return type === undefined || type === null || type === 'custom';

@@ -17,7 +17,7 @@ export function signThinking(model: string, field: string | undefined): string {
   return encode({ model, ...(field !== undefined && { field }) });
 }
 
-/** For what a backend wants back besides its reasoning. */
+/** For fields that a backend wants back besides its reasoning. */
 export function sealThought(model: string, fields: JsonObject): string {
   return encode({ model, fields });
 }

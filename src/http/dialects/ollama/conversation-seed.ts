@@ -6,7 +6,7 @@ import type { messageSchema } from './ollama-body-schema.ts';
 const endCharacters = 500;
 
 /**
- * What identifies a conversation up to a message, for `derivedCallId`. System prompts do not count: clients put the time into them. Two conversations
+ * What identifies a conversation up to a message, for `derivedCallId`. System prompts do not count, because clients put the time into them. Two conversations
  * of one caller that are the same up to a call may get each other's results of the gateway's calls of the same round.
  */
 export class ConversationSeed {
@@ -18,7 +18,7 @@ export class ConversationSeed {
     for (const { function: called } of calls ?? []) this.#addText(called.name, JSON.stringify(called.arguments ?? {}));
   }
 
-  /** Of the messages so far. */
+  /** The seed of the messages so far. */
   get value(): string {
     return this.#hash.copy().digest('base64url');
   }

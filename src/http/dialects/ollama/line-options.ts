@@ -4,7 +4,7 @@ import type { CommonBody } from './ollama-body-schema.ts';
 interface LineOptions extends JsonObject {
   /** False where the client has asked for no reasoning. */
   showsThinking: boolean;
-  /** Of a request that asks nothing; absent for others. */
+  /** Present for a request without a question. */
   doneReason?: 'load' | 'unload';
 }
 

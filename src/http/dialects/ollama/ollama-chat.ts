@@ -26,7 +26,7 @@ export const ollamaChat: Dialect = {
 };
 
 function toCallerFunction(tool: OllamaTool): CallerFunction {
-  return { name: tool.function.name, wire: { ...(tool as unknown as JsonObject), type: 'function' } };
+  return { name: tool.function.name, wire: { ...(tool as JsonObject), type: 'function' } };
 }
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */

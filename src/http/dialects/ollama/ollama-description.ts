@@ -59,7 +59,7 @@ function answersOf(shape: z.ZodType): RouteDescription['answers'] {
 }
 
 const optionDescriptions = {
-  options: 'Ollama’s options. Those that OpenAI’s API knows too are for every backend, the others for Ollama alone.',
+  options: 'Ollama’s options. Options that OpenAI’s API also has work with every backend, the others only with Ollama.',
   format: '`json`, or a JSON Schema that the answer has to fit.',
   think: 'Whether, or how much, the model reasons before it answers.',
   keep_alive: 'How long Ollama keeps the model loaded.',

@@ -3,10 +3,10 @@ import type { FoundModel, ModelRecord } from '../../../core/models/model.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
-/** The version of Ollama whose API is spoken: clients switch on what they use by it. */
+/** The version of Ollama whose API this is. Clients choose by it which features they use. */
 export const ollamaVersion = '0.32.15';
 
-/** What clients assume themselves where a server says nothing. */
+/** The values that clients assume when a server names none. */
 const assumedContext = 32_768;
 /** Those that Ollama knows; other backends have more. */
 const ollamaCapabilities = ['completion', 'tools', 'insert', 'vision', 'embedding', 'thinking', 'audio', 'image'];

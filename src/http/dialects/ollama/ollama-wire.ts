@@ -118,7 +118,7 @@ function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollect
   };
 }
 
-/** What the last line of an answer has. */
+/** The fields of the last line of an answer. */
 class Ending {
   readonly #clock: Clock;
   readonly #start: number;

@@ -7,7 +7,7 @@ import type { messageSchema } from './ollama-body-schema.ts';
 type WireMessage = z.infer<typeof messageSchema>;
 
 /**
- * Converts a conversation to the gateway's types. Calls get the ids with which they were handed over, whatever ids the client has for them: some
+ * Converts a conversation to the gateway's types. Calls get the ids with which they were returned to the client, whatever ids it has for them: some
  * clients of Ollama send none back, others make their own. Results find their call by the client's id, by the function's name, or by their order. `seed` is for calls that follow.
  */
 export function toMessages(wire: readonly WireMessage[]): { messages: ChatMessage[]; seed: () => string } {
@@ -79,7 +79,7 @@ const imageTypes: readonly (readonly [start: string, type: string])[] = [
   ['UklGR', 'image/webp'],
 ];
 
-/** Ollama takes base64 alone; some clients send a `data:` URI all the same. */
+/** Ollama accepts only base64, but some clients send a `data:` URI. */
 function toUrl(image: string): string {
   if (image.startsWith('data:')) return image;
   const type = imageTypes.find(([start]) => image.startsWith(start))?.[1] ?? 'image/png';

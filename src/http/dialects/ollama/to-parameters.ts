@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type { CommonBody } from './ollama-body-schema.ts';
 
-/** Ollama's options for which OpenAI's API has a parameter. An Ollama backend turns them back; all others are for it alone. */
+/** Ollama's options for which OpenAI's API has a parameter. An Ollama backend converts them back; it is the only one that gets the others. */
 const parameterByOption: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'top_p',
@@ -54,7 +54,7 @@ function sortOptions(given: JsonObject): { parameters: JsonObject; options: Json
   return { parameters, options };
 }
 
-/** Whether a model reasons at all is for Ollama alone: most models of other backends refuse the question. */
+/** Only Ollama is asked whether to reason at all: most models of other backends refuse the parameter. */
 function effortOf(think: CommonBody['think']): string | undefined {
   if (think === 'max') return 'high';
   return typeof think === 'string' && think !== '' ? think : undefined;

@@ -1,6 +1,6 @@
 /** What the gateway's own fields mean, for the description of each dialect. */
 export const gatewayFieldDescriptions = {
-  tool_servers: 'Further tool servers, for this request alone.',
+  tool_servers: 'Further tool servers, only for this request.',
   tool_ids: 'The registered tools that this request may use, such as `server:weather`. Absent: those that are on by default. Empty: none.',
   'params.function_calling': 'How the model uses tools: `native`, `default`, `react`, `simple` or `auto`.',
   'params.max_tool_rounds': 'Rounds of tool calls.',

@@ -24,7 +24,7 @@ const entrySchema = z.looseObject({
   require_approval: approvalSchema.nullish(),
 });
 
-/** Of connections to services for which OpenAI holds the credentials. */
+/** The ids of connections to services for which OpenAI has the credentials. */
 const ofOpenAi = ['connector_id', 'tunnel_id'] as const;
 
 /**
@@ -69,7 +69,7 @@ export function requireMcpUrl(text: string, param: string): void {
   if (!isUsable) throw invalidField(param, 'must be an http:// or https:// address without user name and password');
 }
 
-/** Labels stand before a slash in the names of functions, and in front of a colon in messages. */
+/** Labels are written before a slash in the names of functions, and before a colon in messages. */
 const legalLabel = /^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,63}$/u;
 /** The `server` of functions of this process. */
 const ownLabel = 'function';

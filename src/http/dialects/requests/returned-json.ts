@@ -14,7 +14,7 @@ export const returnedValues = 20_000;
 export class ReturnedJson {
   #valuesLeft: number = returnedValues;
 
-  /** Undefined for what is no object, too deep, or too much. */
+  /** Undefined for a value that is no object, too deep, or too large. */
   read(bytes: Buffer): JsonObject | undefined {
     const text = bytes.toString();
     const values = valuesIn(text, this.#valuesLeft);

@@ -11,12 +11,12 @@ import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from 
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** The caller's tool that an offered function stands for. */
-export interface OriginalTool {
+export type OriginalTool = {
   name: string;
   namespace?: string;
   isCustom?: true;
   isSearch?: true;
-}
+};
 
 /** The caller's own functions, and the MCP servers that it brings. */
 export interface CallerTools {
@@ -129,7 +129,7 @@ function serverOfLabel(label: string): string {
   return label === ownLabel ? ownServer : label;
 }
 
-/** The text in the arguments of a call that stands for a custom tool; what a model wrote otherwise is taken whole. */
+/** The text in the arguments of a call that stands for a custom tool; anything else that a model wrote is taken whole. */
 export function customInput(args: string): string {
   try {
     const parsed: unknown = JSON.parse(args);
@@ -141,7 +141,7 @@ export function customInput(args: string): string {
   return args;
 }
 
-/** The arguments of a search for tools; what a model wrote otherwise is taken for the query. */
+/** The arguments of a search for tools; anything else that a model wrote is taken as the query. */
 export function searchArguments(args: string): JsonObject {
   try {
     const parsed: unknown = parseExactly(args);

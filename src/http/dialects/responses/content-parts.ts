@@ -4,7 +4,7 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
 /**
- * Parts of a message or of a call's output, in the gateway's types. Text alone becomes a text, and nothing an empty one, because backends refuse lists without
+ * Parts of a message or of a call's output, in the gateway's types. A list with only text becomes a text, and an empty list an empty text, because backends refuse lists without
  * parts. @throws GatewayError `invalid_request` for what cannot be read here
  */
 export function toContent(content: string | readonly JsonObject[], path: string): MessageContent {
@@ -72,7 +72,7 @@ function decoded(data: string): string | undefined {
       head !== undefined && !/;base64,$/iu.test(head)
         ? decodeURIComponent(body)
         : new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(body, 'base64'));
-    // A PDF can consist of ASCII alone.
+    // A PDF can consist of only ASCII.
     return text.includes('\0') || text.startsWith('%PDF-') ? undefined : text;
   } catch {
     return undefined;

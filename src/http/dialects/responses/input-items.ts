@@ -15,11 +15,11 @@ import { itemSchemas } from './request-schema.ts';
 /** The `input` of a request in the gateway's types. */
 interface ParsedInput {
   messages: ChatMessage[];
-  /** Decisions on calls that wait: responses to approval requests that nothing of the assistant follows. Earlier ones are history. */
+  /** Decisions on calls that wait: approval responses after the assistant's last item. Earlier ones are history. */
   decisions: RequestedDecision[];
   /** Calls that the gateway has executed are among the messages. */
   hasExecutedCalls: boolean;
-  /** The path of the first item that stands after decisions, and is no part of them. */
+  /** The path of the first item after the decisions. */
   besideDecisions: string | undefined;
   /** Labels of the MCP servers whose tools an earlier answer has listed. */
   listed: ReadonlySet<string>;
@@ -171,7 +171,7 @@ class ItemReader {
   }
 
   #addCall(id: string, name: string, args: string): void {
-    // Calls that the gateway executed are a message of their own: results of the caller bring back the whole turn, which is found by these calls alone.
+    // Calls that the gateway executed are a message of their own: the client's results restore the whole turn, which is found only by the client's calls.
     if (this.#results.length > 0) this.#close();
     const open = this.#assistant();
     if (this.#reasoning !== undefined) open.extra = this.#reasoning;
@@ -197,7 +197,7 @@ class ItemReader {
     this.#messages.push({ role: 'tool', toolCallId, content });
   }
 
-  /** Of a call that has not run: one that was executed has an item of its own. */
+  /** The result of a call that has not run: one that was executed has an item of its own. */
   #readApprovalRequest(item: JsonObject, path: string): void {
     const { id, name, arguments: args } = parseFields(itemSchemas.mcp_approval_request, item, path);
     if (this.#approvals.executed.has(id)) return;
@@ -207,7 +207,7 @@ class ItemReader {
       response === undefined
         ? 'This call waits for an approval. It has not run.'
         : response['approve'] === true
-          ? 'The user approved this call. What came of it is not in the conversation. Do not call it again.'
+          ? 'The user approved this call. Its result is not in the conversation. Do not call it again.'
           : `The user rejected this call; it was not run.${reason}`;
     this.#addExecuted({ id, name, args }, JSON.stringify({ error: state }));
   }

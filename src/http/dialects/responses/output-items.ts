@@ -1,106 +1,48 @@
-import type { JsonObject } from '../../../shared/json.ts';
+import type {
+  ResponseCustomToolCall,
+  ResponseFunctionToolCall,
+  ResponseOutputItem,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+  ResponseStreamEvent,
+  ResponseToolSearchCall,
+} from 'openai/resources/responses/responses';
 
-/** The items of an answer, as OpenAI's types have them. */
+/** The items of an answer. OpenAI's types know fewer fields of some. */
 export type OutputItem =
-  | MessageItem
-  | ReasoningItem
-  | FunctionCallItem
-  | CustomCallItem
-  | ToolSearchCallItem
+  | ResponseOutputMessage
+  | ResponseReasoningItem
+  | ResponseFunctionToolCall
+  | (ResponseCustomToolCall & { status: ItemStatus })
+  | ResponseToolSearchCall
   | McpCallItem
   | ListToolsItem
-  | ApprovalRequestItem;
+  | ResponseOutputItem.McpApprovalRequest;
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
-
-interface TextPart {
-  type: 'output_text';
-  annotations: [];
-  logprobs: JsonObject[];
-  text: string;
-}
-
-interface RefusalPart {
-  type: 'refusal';
-  refusal: string;
-}
-
-export interface MessageItem {
-  id: string;
-  type: 'message';
-  status: ItemStatus;
-  role: 'assistant';
-  content: (TextPart | RefusalPart)[];
-}
-
-export interface ReasoningItem {
-  id: string;
-  type: 'reasoning';
-  summary: { type: 'summary_text'; text: string }[];
-  encrypted_content?: string;
-}
-
-interface FunctionCallItem {
-  id: string;
-  type: 'function_call';
-  status: ItemStatus;
-  call_id: string;
-  name: string;
-  namespace?: string;
-  arguments: string;
-}
-
-interface CustomCallItem {
-  id: string;
-  type: 'custom_tool_call';
-  status: ItemStatus;
-  call_id: string;
-  name: string;
-  namespace?: string;
-  input: string;
-}
-
-/** A search for tools that the client executes. */
-export interface ToolSearchCallItem {
-  id: string;
-  type: 'tool_search_call';
-  status: ItemStatus;
-  call_id: string;
-  execution: 'client';
-  arguments: JsonObject;
-}
-
+export type MessageItem = ResponseOutputMessage;
+export type ReasoningItem = ResponseReasoningItem;
+export type ToolSearchCallItem = ResponseToolSearchCall;
 /** A call that the gateway has executed. */
-export interface McpCallItem {
-  id: string;
-  type: 'mcp_call';
-  status: ItemStatus | 'failed';
-  approval_request_id: string | null;
-  arguments: string;
-  error: McpCallError | null;
-  name: string;
-  output: string | null;
-  server_label: string;
-}
-
-export type McpCallError =
-  | { type: 'mcp_tool_execution_error'; content: JsonObject[] }
-  | { type: 'mcp_protocol_error'; code: number; message: string };
-
+export type McpCallItem = ResponseOutputItem.McpCall;
 /** The tools of an MCP server of the request. */
-export interface ListToolsItem {
-  id: string;
-  type: 'mcp_list_tools';
-  server_label: string;
-  tools: { name: string; description: string; input_schema: JsonObject; annotations: null }[];
-  error?: string;
+export type ListToolsItem = ResponseOutputItem.McpListTools;
+
+export type ResponseEventType = ResponseStreamEvent['type'];
+type FieldsOf<Type extends ResponseEventType> = Omit<Extract<ResponseStreamEvent, { type: Type }>, 'type' | 'sequence_number'>;
+
+/** The fields of an event besides its number. A function gives the JSON of its field, and is called only where the event is written. */
+export type EventFields<Type extends ResponseEventType> = { [Name in keyof FieldsOf<Type>]: FieldsOf<Type>[Name] | (() => string) };
+
+/** Takes the events of the items of an answer. */
+export interface ItemEvents {
+  emit<Type extends ResponseEventType>(type: Type, fields: EventFields<Type>): void;
+  /** Emits the `delta` of a part that began before. */
+  emitDelta(part: DeltaTarget, delta: string): void;
 }
 
-/** A call that waits for an approval. */
-export interface ApprovalRequestItem {
-  id: string;
-  type: 'mcp_approval_request';
-  arguments: string;
-  name: string;
-  server_label: string;
+/** The event type and position of all deltas of one part. */
+export interface DeltaTarget {
+  readonly type: ResponseEventType;
+  readonly fields: object;
 }

@@ -68,16 +68,16 @@ function refuseStored(wire: JsonObject): void {
   }
 }
 
-/** Fields that would change the answer at OpenAI. Those that would not are left out without a word. */
+/** Fields that would change the answer at OpenAI. Others are ignored silently. */
 function leftOutFields(wire: JsonObject): CallerWarning[] {
   return ['context_management', 'moderation'].flatMap((field) =>
     isSet(wire[field]) ? [{ code: 'field_left_out', message: `${field}: is not known here, and is left out.` }] : [],
   );
 }
 
-/** The run goes on where it waited, with the decisions alone. */
+/** The suspended run is resumed with the decisions; nothing else of the request is used. */
 function leftOutBeside(path: string | undefined): CallerWarning[] {
-  const message = `${path}: is left out, because the run that waited goes on with the decisions alone. Send it again after the answer.`;
+  const message = `${path}: is ignored, because the request only resumes the run that waited. Send it again after the answer.`;
   return path === undefined ? [] : [{ code: 'item_left_out', message }];
 }
 
@@ -99,7 +99,7 @@ function withOneSystemPrompt(messages: readonly ChatMessage[]): ChatMessage[] {
   return [{ role: 'system', content: prompts.map(({ content }) => textOf(content)).join('\n\n') }, ...messages.slice(prompts.length)];
 }
 
-/** Clients find or bring some functions several times; the last definition counts. */
+/** A client may send the same function more than once; the last definition counts. */
 function mergedTools(parsed: readonly CallerTools[]): CallerTools {
   const functions = parsed.flatMap((list) => list.functions);
   return {
@@ -111,7 +111,7 @@ function mergedTools(parsed: readonly CallerTools[]): CallerTools {
   };
 }
 
-/** What is said to a model, under the names of chat completions. */
+/** The parameters for the model, under the names of chat completions. */
 function parametersOf(body: Body): JsonObject {
   const withLogprobs = body.include?.includes('message.output_text.logprobs') === true || (body.top_logprobs ?? 0) > 0;
   const parameters: Record<string, JsonValue | null | undefined> = {
@@ -147,7 +147,7 @@ function optionsOf(body: Body, { originals }: CallerTools): ResponseOptions {
   return {
     response: echoedFields(body),
     ...(originals.size > 0 && { tools: Object.fromEntries([...originals].map(([name, tool]) => [name, { ...tool }])) }),
-    // A stored answer is what the next one builds on.
+    // The next answer builds on a stored one.
     ...((body.store === true || body.include?.includes('reasoning.encrypted_content') === true) && { keepsReasoning: true }),
   };
 }
@@ -174,7 +174,7 @@ function echoedFields(body: Body): JsonObject {
     truncation: body.truncation ?? 'disabled',
     user: body.user ?? null,
   };
-  return echoed as unknown as JsonObject;
+  return echoed as JsonObject;
 }
 
 /** Without what may be secret: the credentials of an MCP server, and the path and query of its address, as in OpenAI's answers. */

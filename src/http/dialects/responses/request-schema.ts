@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
 import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
-/** Of a request for approval in the Responses API. Ours have about sixty characters; what is longer is none of ours. */
+/** The id of a request for approval in the Responses API. The gateway's own ids have about sixty characters, so a longer one is not ours. */
 const approvalRequestIdCharacters = 256;
 
 const typed = z.looseObject({ type: z.string() });

@@ -8,19 +8,19 @@ import { isOfFurtherChoice } from '../answers/first-choice.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { AnswerItems } from './answer-items.ts';
-import type { DeltaPlace, EventValue, ItemEvents } from './answer-items.ts';
+import type { DeltaTarget, EventFields, ResponseEventType, ItemEvents, OutputItem } from './output-items.ts';
 import type { OriginalTool } from './caller-tools.ts';
 
-/** How an answer is written; plain JSON, kept with suspended runs. */
+/** How an answer is written; plain JSON, stored with suspended runs. */
 export interface ResponseOptions extends JsonObject {
-  /** What a response repeats of its request. */
+  /** The fields that a response repeats from its request. */
   response: JsonObject;
   /** `OriginalTool`s by the names of the functions that stand for them. */
-  tools?: JsonObject;
+  tools?: Record<string, OriginalTool>;
   keepsReasoning?: boolean;
   /** Labels of MCP servers whose tools the client knows. */
   listed?: string[];
-  /** The client reads the text alone, so what waits for an approval is said there too. */
+  /** The client reads only the text, so calls that wait for an approval are mentioned there too. */
   showsNotices?: boolean;
 }
 
@@ -45,12 +45,12 @@ export function responseFormat(options: JsonObject): ResponseFormat {
   };
 }
 
-/** The id of one answer of a run, which may have several: after each decision it goes on in another one. */
+/** The id of one answer of a run, which may have several: after each decision it continues in another one. */
 function responseId(runId: string, key: string): string {
   return `resp_${runId}${key.slice(0, 8)}`;
 }
 
-/** What there is of a response at its end. */
+/** How a response ends. */
 type ResponseEnd =
   | { status: 'completed' }
   | { status: 'incomplete'; reason: 'max_output_tokens' | 'content_filter' }
@@ -59,7 +59,7 @@ type ResponseEnd =
 
 type ResponseAnswerHead = AnswerHead & { key: string };
 
-/** Gathers what stands on the response itself, besides its items. */
+/** Collects the fields of the response itself, besides its items. */
 class ResponseHead {
   readonly runId: string;
   /** Part of the ids of the answer and of its items. */
@@ -108,8 +108,7 @@ class ResponseHead {
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
   const { tools = {}, keepsReasoning = false, listed = [], showsNotices = false } = options;
   const { runId, key } = head;
-  const originals = tools as unknown as Record<string, OriginalTool>;
-  return new AnswerItems({ runId, key, originals, keepsReasoning, listed, showsNotices }, events);
+  return new AnswerItems({ runId, key, originals: tools, keepsReasoning, listed, showsNotices }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */
@@ -118,27 +117,28 @@ class EventWriter implements ItemEvents {
   #number = 0;
   /** The JSON of items that are done, in order: they are written again at the end. */
   readonly #done: string[] = [];
-  #place: DeltaPlace | undefined;
-  #placeText = '';
+  #target: DeltaTarget | undefined;
+  #targetText = '';
 
-  emit(type: string, fields: Record<string, EventValue>): void {
+  emit<Type extends ResponseEventType>(type: Type, fields: EventFields<Type>): void {
     let json = '';
-    for (const [name, value] of Object.entries(fields)) {
-      const text = typeof value === 'function' ? value() : JSON.stringify(value);
-      if (type === 'response.output_item.done' && name === 'item') this.#done[fields['output_index'] as number] = text;
+    for (const [name, value] of Object.entries<unknown>(fields)) {
+      const text = typeof value === 'function' ? String(value()) : JSON.stringify(value);
+      if (type === 'response.output_item.done' && name === 'item' && 'output_index' in fields)
+        this.#done[Number(fields.output_index)] = text;
       json += `,"${name}":${text}`;
     }
     this.#text += `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#number++}${json}}\n\n`;
   }
 
-  emitDelta(place: DeltaPlace, delta: string): void {
+  emitDelta(target: DeltaTarget, delta: string): void {
     // Serialized once for each part, not for each delta.
-    if (place !== this.#place) {
-      this.#place = place;
-      const { type, fields } = place;
-      this.#placeText = `event: ${type}\ndata: {"type":"${type}",${JSON.stringify(fields).slice(1, -1)},"sequence_number":`;
+    if (target !== this.#target) {
+      this.#target = target;
+      const { type, fields } = target;
+      this.#targetText = `event: ${type}\ndata: {"type":"${type}",${JSON.stringify(fields).slice(1, -1)},"sequence_number":`;
     }
-    this.#text += `${this.#placeText}${this.#number++},"delta":${JSON.stringify(delta)}}\n\n`;
+    this.#text += `${this.#targetText}${this.#number++},"delta":${JSON.stringify(delta)}}\n\n`;
   }
 
   /** The JSON of the output. */
@@ -170,7 +170,7 @@ function createEventEncoder(answer: ResponseAnswerHead, options: ResponseOptions
       begin();
       writer.emit(type, fields);
     },
-    emitDelta: (place, delta) => writer.emitDelta(place, delta),
+    emitDelta: (target, delta) => writer.emitDelta(target, delta),
   });
   const close = (end: ResponseEnd): string => {
     begin();
@@ -219,14 +219,19 @@ function createResponseCollector(answer: ResponseAnswerHead, options: ResponseOp
     body() {
       const end = head.end();
       items.end(end.status === 'completed' ? 'completed' : 'incomplete');
-      return { ...head.ended(end), output: items.output as unknown as JsonObject[] };
+      return { ...head.ended(end), output: toJson(items.output) };
     },
     begun: () => head.begun(),
     failure(error) {
       items.abandon();
-      return { ...head.ended(failureOf(error)), output: items.output as unknown as JsonObject[] };
+      return { ...head.ended(failureOf(error)), output: toJson(items.output) };
     },
   };
+}
+
+/** Interfaces such as OpenAI's have no index signature. */
+function toJson(items: readonly OutputItem[]): JsonObject[] {
+  return items as unknown as JsonObject[];
 }
 
 /** A response that has only begun, ended by an error. */

@@ -2,16 +2,16 @@ import type { AssistantMessage, ChatEvent, ChatMessage, ToolCall } from '../../.
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { limits } from '../../../core/limits.ts';
 
-/** Follows the events of a run, for what it adds to its conversation. */
+/** Collects from the events of a run what it adds to its conversation. */
 interface AddedMessages {
   note(events: readonly ChatEvent[]): void;
-  /** `transcript`: the rounds of the run, and its answer if it has come to one. An answer that was cut off is kept as far as it came. */
+  /** `transcript`: the rounds of the run, and its answer if there is one. An answer that was cut off is stored up to there. */
   after(transcript: readonly ChatMessage[], outcome: 'answered' | 'cancelled' | 'failed'): ChatMessage[];
-  /** The run has ended with calls of the caller's functions. */
-  readonly isHandedOver: boolean;
+  /** The run has ended with calls that are returned to the client. */
+  readonly hasReturnedCalls: boolean;
 }
 
-/** What a model reads in the place of an answer that never came: some refuse two messages of the user in a row. */
+/** The text that a model reads instead of a missing answer: some models refuse two messages of the user in a row. */
 const missing = { answered: 'There was no answer.', cancelled: 'The answer was cancelled.', failed: 'The answer failed.' } as const;
 
 export function createAddedMessages(): AddedMessages {
@@ -34,7 +34,7 @@ export function createAddedMessages(): AddedMessages {
       if (last?.role === 'assistant' && last.toolCalls.length === 0) return [...transcript];
       return [...transcript, spoken(text.trim() || missing[outcome], [])];
     },
-    get isHandedOver() {
+    get hasReturnedCalls() {
       return calls.length > 0;
     },
   };

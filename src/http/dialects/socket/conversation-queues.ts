@@ -6,7 +6,7 @@ export interface QueuedChat {
   toBegin(): Promise<void>;
   /** Cancels the earlier chats, those that have not begun too. */
   interrupt(reason: Error): void;
-  /** This chat has brought the whole conversation along: what earlier ones add to theirs is no longer kept. */
+  /** This chat brought the whole conversation, so what earlier ones add is no longer stored. */
   replace(): void;
   readonly isReplaced: boolean;
   /** To be called at the end of the chat. */

@@ -6,7 +6,7 @@ import { limits } from '../../../core/limits.ts';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
-/** All kept conversations, encrypted. Beyond it whoever has the most loses the oldest ones. */
+/** All stored conversations, encrypted. Beyond it the caller with the most loses the oldest ones. */
 export const conversationsLimit = 10_000;
 
 /** How long a conversation over a socket can be continued after its last message: the next morning too. Nobody has asked to store it for longer. */
@@ -16,7 +16,7 @@ export const conversationMessages = 1_000;
 export const conversationCharacters = 2 * 1024 * 1024;
 export const conversationsCharacters = 128 * 1024 * 1024;
 
-/** Of a caller: a chat by its `chat_id`, or a session's chat without one. */
+/** A conversation of a caller: a chat by its `chat_id`, or a session's chat without one. */
 export interface ConversationId {
   callerId: string;
   of: 'chat' | 'session';
@@ -27,21 +27,21 @@ export interface Conversation {
   /** As the request named it. */
   model: string;
   messages: readonly ChatMessage[];
-  /** The last round has calls of the caller's functions, whose results are still to come. */
-  isHandedOver: boolean;
+  /** The last round has calls that were returned to the client, and no results for them yet. */
+  hasReturnedCalls: boolean;
 }
 
 /** The messages of conversations over sockets, so that a client need send only what is new. */
 export interface KeptConversations {
-  /** For a request of this model; empty if nothing is kept. @throws GatewayError `storage_unavailable`: an answer without the history would be wrong. */
+  /** For a request of this model; empty if none are stored. @throws GatewayError `storage_unavailable`: an answer without the history would be wrong. */
   find(id: ConversationId, model: string): Promise<ChatMessage[]>;
-  /** Replaces what is kept. Beyond the limits the oldest exchanges are dropped, system prompts excepted. Never rejects. */
+  /** Replaces the stored messages. Beyond the limits the oldest exchanges are dropped, system prompts excepted. Never rejects. */
   save(id: ConversationId, conversation: Conversation): Promise<void>;
 }
 
 export interface KeptConversationsOptions {
   store: NoteStore;
-  /** In memory, while the store cannot be written. */
+  /** A store in memory, for when the store cannot be written. */
   fallback: NoteStore;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -58,11 +58,11 @@ export function createKeptConversations({ store, fallback, now, onFault }: KeptC
       return kept.model === model ? kept.messages : forAnotherModel(kept.messages);
     },
 
-    async save(of, { model, messages, isHandedOver }) {
+    async save(of, { model, messages, hasReturnedCalls }) {
       const id = noteIdOf(of);
       const time = now();
-      // What only its own backend reads matters until the model has answered.
-      const kept = withinBounds(isHandedOver ? messages : forAnotherModel(messages));
+      // Fields that only the same backend reads are needed until the model has answered.
+      const kept = withinBounds(hasReturnedCalls ? messages : forAnotherModel(messages));
       const value = `{"model":${JSON.stringify(model)},"messages":[${kept.join(',')}]}`;
       const note = { id, callerId: of.callerId, value, expires: time + conversationMs };
       const bounds = { time, maxNotes: conversationsLimit, maxCharacters: conversationsCharacters };
@@ -103,7 +103,7 @@ function withinBounds(messages: readonly ChatMessage[]): string[] {
   return fits(last) ? [...prompts, ...last] : prompts;
 }
 
-/** An exchange begins with what the user says. */
+/** An exchange begins with a message of the user. */
 function exchangesIn(messages: readonly ChatMessage[]): ChatMessage[][] {
   const exchanges: ChatMessage[][] = [];
   for (const message of messages) {
@@ -119,7 +119,7 @@ function shortened(message: ChatMessage): ChatMessage {
   return { ...message, content: `${text.slice(0, limits.shortenedResultCharacters).toWellFormed()}\n\n[The rest is not kept.]` };
 }
 
-/** Hashed with the caller, so that nobody finds another's. */
+/** Hashed with the caller, so that no caller finds another's. */
 function noteIdOf({ callerId, of, id }: ConversationId): string {
   return hash('sha256', JSON.stringify(['conversation', callerId, of, id]), 'base64url');
 }

@@ -1,10 +1,10 @@
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
-import type { SessionEvents } from '../../../runs/active-runs.ts';
+import type { SessionEvents } from '../../../runs/started-run.ts';
 import { createSessionOutbox } from './session-outbox.ts';
 import { eventFrame } from './socket-wire.ts';
 
-/** Frames that wait to be sent to another replica. Beyond it no more events are sent, but the chat goes on. */
+/** Frames that wait to be sent to another replica. Beyond it no more events are sent, but the chat continues. */
 const maxWaitingFrames = 1_000;
 
 /** The relay ensures that a session gets only frames of its own caller. A chat is not affected if its session does not exist. */

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { loggedCaller } from '../../../core/callers/caller.ts';
 import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import { errorThatEnded } from '../../../core/runs/end-cause.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
@@ -11,8 +12,9 @@ import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
+import { endingOf } from '../../../runs/report-run.ts';
 import { stillRunning } from '../../../runs/active-runs.ts';
-import type { StartedRun } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import { toGatewayError } from '../../error-handler.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import type { RunStats } from '../../../runs/run-stats.ts';
@@ -20,10 +22,10 @@ import { createConversationQueues } from './conversation-queues.ts';
 import type { QueuedChat } from './conversation-queues.ts';
 import type { ConversationId } from './kept-conversations.ts';
 import { createSessionOutbox } from './session-outbox.ts';
-import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
+import { ChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
-/** Active chats of one session; more is a loop in the page. */
+/** Active chats of one session; more suggests a bug in the page. */
 export const chatsPerSession = 16;
 
 /** Starts a run for a body in OpenAI's shape; the controller ends it. Rejects with a GatewayError when the body is wrong. */
@@ -68,7 +70,7 @@ export interface SocketChats {
   cancel(runId: string | undefined, session: RelaySession, caller: Caller): void;
 }
 
-/** `readHeader`, and `address`, where people reach the gateway: of the request that opened the socket. */
+/** `readHeader` and `address` (where people reach the gateway) come from the request that opened the socket. */
 export interface SocketCaller {
   caller: Caller;
   readHeader?: ReadRequestHeader | undefined;
@@ -78,7 +80,7 @@ export interface SocketCaller {
 export function createSocketChats(options: SocketChatsOptions): SocketChats {
   const { relay, startChat, defaultModel, cancelRun, cancelSession, interruptChat, limiter, log } = options;
   const queues = createConversationQueues();
-  /** Of chats whose runs have not begun, too. */
+  /** Includes chats whose runs have not begun. */
   const chats = new Set<StartedChat>();
 
   function count(sessionId: string, callerId: string): number {
@@ -87,7 +89,7 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
     return active;
   }
 
-  /** What is sent as `messages` needs no earlier answer; what continues a conversation waits for them. */
+  /** A message that continues a conversation waits for its earlier answers; one with the whole conversation does not. */
   async function toBegin(fields: JsonObject, { caller, conversation: { isContinued, queued, id } }: StartedChat): Promise<void> {
     if (ownValue(fields, 'interrupt') === true) {
       queued.interrupt(new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.'));
@@ -176,7 +178,7 @@ function conversationIn(fields: JsonObject, session: RelaySession, { id: callerI
   return chatId === '' ? { callerId, of: 'session', id: session.id } : { callerId, of: 'chat', id: chatId };
 }
 
-/** No conversation begins with results, so a message of results alone answers the calls that were handed over. */
+/** No conversation begins with results, so a message that only has results answers the calls that were returned to the client. */
 function continuesIn(fields: JsonObject): boolean {
   const messages = ownValue(fields, 'messages');
   const isResult = (message: JsonValue): boolean => isJsonObject(message) && ownValue(message, 'role') === 'tool';
@@ -213,7 +215,7 @@ export async function streamToSession({
   onSent,
   log,
 }: StreamToSessionOptions): Promise<void> {
-  const frames = createChatFrames(head);
+  const frames = new ChatFrames(head);
   const outbox = createSessionOutbox(relay, sessionId, caller);
   let flush: NodeJS.Immediate | undefined;
   const ended = relay.endOf(sessionId, caller);
@@ -235,7 +237,7 @@ export async function streamToSession({
     await send(frames.start());
     await stream((events) => {
       const list = events.flatMap((event) => frames.of(event));
-      // All calls of a round are emitted in one turn of the event loop, then the run waits for results. So announce them together after this turn.
+      // All calls of a round are emitted in one tick of the event loop, then the run waits for results. So announce them together after this tick.
       if (events.some((event) => event.type === 'run-event' && event.event.type === 'tool.call'))
         flush = setImmediate(() => void sendAll(frames.pendingCalls()));
       return list.length === 0 ? undefined : sendAll(list);
@@ -243,11 +245,12 @@ export async function streamToSession({
     await sendAll(frames.pendingCalls());
     await send(controller.signal.aborted ? frames.cancelled() : frames.end());
   } catch (error) {
-    const shown = controller.signal.aborted ? controller.signal.reason : error;
-    const isCancelled = shown instanceof DOMException || (shown instanceof GatewayError && shown.code === 'run_cancelled');
-    await send(
-      isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, stats === undefined ? log : internalErrorsTo(log)),
-    );
+    const { signal } = controller;
+    const frame =
+      endingOf(error, signal).status === 'cancelled'
+        ? frames.cancelled()
+        : failureFrame(errorThatEnded(error, signal), { run_id: head.runId }, stats === undefined ? log : internalErrorsTo(log));
+    await send(frame);
   } finally {
     clearImmediate(flush);
     if (stats !== undefined) {

@@ -1,12 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isDeepStrictEqual } from 'node:util';
 import type { WebSocket } from '@fastify/websocket';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { longestTimerMs } from '../../../shared/timer-limits.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
@@ -15,10 +11,11 @@ import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { publicAddress } from '../../public-address.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
-import { readSocketFrame } from './parse-socket-frame.ts';
+import { FrameQueue } from './frame-queue.ts';
 import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
 import type { SocketChats } from './socket-chats.ts';
 import { errorFrame } from './socket-wire.ts';
+import { SocketKey } from './socket-key.ts';
 import { paceSocket } from './socket-pace.ts';
 
 /** The credential of the socket's handshake. */
@@ -38,7 +35,7 @@ export interface ConnectionOptions {
   authenticateToken(token: string, source: PersonSource): MaybePromise<Caller | undefined>;
   /** Counts the socket for its caller until it closes, and returns the byte budget of all sockets of that caller; undefined when there are too many. */
   takeSlot(callerId: string): ByteBudget | undefined;
-  /** Of the request that opened the socket. */
+  /** The headers of the request that opened the socket. */
   headers: IncomingHttpHeaders;
   /** `PUBLIC_URL`. */
   publicUrl?: string | undefined;
@@ -48,280 +45,205 @@ export interface ConnectionOptions {
   log: FastifyBaseLogger;
 }
 
-/** Frames that are queued while a session is being opened or an earlier frame is being parsed; more than this is a flood. */
-const waitingFrames = 256;
-/** Bytes of all queued frames, which may come from an unauthenticated client. */
-const waitingBytes = limits.socketFrameBytes;
-/** The largest frame of an unauthenticated client: an auth frame has only a key and the id of a session. */
-const authFrameBytes = 8_192;
 /** Invalid frames until the socket is closed; a client that sends more is broken or hostile. */
 const invalidFrames = 20;
 
 /** Serves one socket from its handshake to its end. */
 export function serveConnection(socket: WebSocket, credential: Credential, options: ConnectionOptions): void {
-  const { relay, chats, headers, log } = options;
-  let caller: Caller | undefined;
-  let token: string | undefined;
-  /** Looks up the caller of the socket's key again. */
-  let findCaller: (() => Promise<Caller | undefined>) | undefined;
-  let session: RelaySession | undefined;
-  /** What the current session sends through; that of an earlier session no longer has an effect. */
-  let sessionSocket: SessionSocket | undefined;
-  let isOpening = false;
-  let isOver = false;
-  let framesSeen = 0;
-  let badFrames = 0;
-  let budgetOfCaller: ByteBudget | undefined;
-  let expiryTimer: NodeJS.Timeout | undefined;
-  const closed = new AbortController();
-  /** Whether a frame is being parsed in a worker; frames after it must not overtake it. */
-  let isParsing = false;
-  /** Queued frames; `undefined` is a binary one. */
-  const waiting: (Buffer | undefined)[] = [];
-  let waitingSize = 0;
+  new SocketConnection(socket, credential, options).begin();
+}
 
-  const authTimer = setTimeout(() => end(4401, 'No auth frame arrived in time.'), limits.socketAuthTimeoutMs);
-  // There is no notification when a key expires or another process deletes it, so poll.
-  const keyTimer = setInterval(() => void requireKey(), options.pingIntervalMs);
-  keyTimer.unref();
-  const pace = paceSocket(socket, { pingIntervalMs: options.pingIntervalMs, onFailure: end });
-  socket.on('message', (data, isBinary) => {
-    const bytes = data as Buffer;
-    pace.countFrame(bytes.byteLength, budgetOfCaller);
-    receive(isBinary ? undefined : bytes);
-  });
-  socket.on('close', cleanUp);
+class SocketConnection {
+  readonly #socket: WebSocket;
+  readonly #credential: Credential;
+  readonly #options: ConnectionOptions;
+  readonly #pace: ReturnType<typeof paceSocket>;
+  readonly #frames: FrameQueue;
+  readonly #key: SocketKey;
+  readonly #closed = new AbortController();
+  readonly #authTimer: NodeJS.Timeout;
+  readonly #keyTimer: NodeJS.Timeout;
+  #caller: Caller | undefined;
+  #session: RelaySession | undefined;
+  /** The current session sends through it; that of an earlier session no longer has an effect. */
+  #sessionSocket: SessionSocket | undefined;
+  #budgetOfCaller: ByteBudget | undefined;
+  #framesSeen = 0;
+  #badFrames = 0;
 
-  if (credential.type === 'refused') end(4401, 'The key is not known here.');
-  if (credential.type === 'open') {
-    findCaller = credential.findCaller;
-    void open(credential.caller);
+  constructor(socket: WebSocket, credential: Credential, options: ConnectionOptions) {
+    const { pingIntervalMs, now, log } = options;
+    const onFailure = (code: number, reason: string): void => this.#end(code, reason);
+    this.#socket = socket;
+    this.#credential = credential;
+    this.#options = options;
+    this.#pace = paceSocket(socket, { pingIntervalMs, onFailure });
+    this.#key = new SocketKey({
+      authenticateToken: (token, source) => options.authenticateToken(token, source),
+      now,
+      log,
+      onExpired: () => this.#end(4401, 'The token has expired.'),
+    });
+    this.#frames = new FrameQueue({
+      callerId: () => this.#caller?.id,
+      pace: this.#pace,
+      onFrame: (frame) => this.#handle(frame),
+      onFailure,
+      signal: this.#closed.signal,
+    });
+    this.#authTimer = setTimeout(() => this.#end(4401, 'No auth frame arrived in time.'), limits.socketAuthTimeoutMs);
+    // There is no notification when a key expires or another process deletes it, so poll.
+    this.#keyTimer = setInterval(() => void this.#requireKey(), pingIntervalMs);
+    this.#keyTimer.unref();
   }
-  if (credential.type === 'token') {
-    useToken(credential.token, credential.caller);
-    void open(credential.caller);
+
+  begin(): void {
+    this.#socket.on('message', (data, isBinary) => {
+      const bytes = data as Buffer;
+      this.#pace.countFrame(bytes.byteLength, this.#budgetOfCaller);
+      this.#frames.receive(isBinary ? undefined : bytes);
+    });
+    this.#socket.on('close', () => this.#cleanUp());
+    const credential = this.#credential;
+    if (credential.type === 'none') return;
+    if (credential.type === 'refused') return this.#end(4401, 'The key is not known here.');
+    if (credential.type === 'open') this.#key.useOpenMode(credential.findCaller);
+    else this.#key.useToken(credential.token, credential.caller);
+    void this.#open(credential.caller);
   }
 
-  function useToken(sent: string, { person, tokenExpiresAt }: Caller): void {
-    token = sent;
-    // The person is known by now, and the token that named them does not come again.
-    const named = person && { person, ...withoutUndefined({ tokenExpiresAt }) };
-    findCaller = async () => options.authenticateToken(sent, named === undefined ? unnamed : { named });
+  get #isOver(): boolean {
+    return this.#closed.signal.aborted;
   }
 
   /** Closes the socket. Its calls fail now, without waiting for the peer's close frame. */
-  function end(code: number, reason: string): void {
-    if (isOver) return;
-    cleanUp();
-    socket.close(code, reason);
-    log.debug({ code, reason, callerId: caller?.id }, 'socket closed');
+  #end(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#cleanUp();
+    this.#socket.close(code, reason);
+    this.#options.log.debug({ code, reason, callerId: this.#caller?.id }, 'socket closed');
   }
 
-  function cleanUp(): void {
-    isOver = true;
-    waiting.length = 0;
-    closed.abort(new DOMException('The socket is closed', 'AbortError'));
-    clearTimeout(authTimer);
-    clearInterval(keyTimer);
-    clearTimeout(expiryTimer);
-    pace.stop();
-    session?.disconnected();
+  #cleanUp(): void {
+    this.#closed.abort(new DOMException('The socket is closed', 'AbortError'));
+    clearTimeout(this.#authTimer);
+    clearInterval(this.#keyTimer);
+    this.#key.stop();
+    this.#pace.stop();
+    this.#session?.disconnected();
   }
 
   /** False when the socket is closing, so that the frame is lost. */
-  function send(frame: JsonObject): boolean {
-    if (isOver || socket.readyState !== socket.OPEN) return false;
-    if (socket.bufferedAmount > limits.socketBufferBytes) end(1013, 'The browser does not read.');
-    else socket.send(JSON.stringify(frame));
-    return !isOver;
+  #send(frame: JsonObject): boolean {
+    if (this.#isOver || this.#socket.readyState !== this.#socket.OPEN) return false;
+    if (this.#socket.bufferedAmount > limits.socketBufferBytes) this.#end(1013, 'The browser does not read.');
+    else this.#socket.send(JSON.stringify(frame));
+    return !this.#isOver;
   }
 
-  function createSessionSocket(): SessionSocket {
+  #createSessionSocket(): SessionSocket {
     const created: SessionSocket = {
-      send(frame) {
-        return sessionSocket === created && send(frame);
-      },
-      close(code, reason) {
-        if (sessionSocket === created) end(code, reason);
+      send: (frame) => this.#sessionSocket === created && this.#send(frame),
+      close: (code, reason) => {
+        if (this.#sessionSocket === created) this.#end(code, reason);
       },
     };
     return created;
   }
 
-  async function open(by: Caller, resume?: string): Promise<void> {
-    isOpening = true;
-    clearTimeout(authTimer);
-    budgetOfCaller ??= options.takeSlot(by.id);
-    if (budgetOfCaller === undefined)
-      return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller, or ${limits.socketsPerKey} of one key.`);
-    caller = by;
-    closeInTime(by);
-    const before = session;
-    const socketOfSession = createSessionSocket();
-    sessionSocket = socketOfSession;
-    before?.end();
+  async #open(caller: Caller, resume?: string): Promise<void> {
+    this.#frames.pause();
+    clearTimeout(this.#authTimer);
+    this.#budgetOfCaller ??= this.#options.takeSlot(caller.id);
+    if (this.#budgetOfCaller === undefined)
+      return this.#end(1013, `More than ${limits.socketsPerCaller} sockets of one caller, or ${limits.socketsPerKey} of one key.`);
+    this.#caller = caller;
+    this.#key.watchExpiry(caller);
+    const socket = this.#createSessionSocket();
+    this.#sessionSocket = socket;
+    this.#session?.end();
     try {
-      session = await relay.open({ caller: by, socket: socketOfSession, ...(resume === undefined ? {} : { resume }) });
+      this.#session = await this.#options.relay.open({ caller, socket, ...(resume !== undefined && { resume }) });
     } catch (error) {
-      log.warn({ err: error }, 'no session could be opened');
-      return end(1013, 'The gateway cannot open a session now.');
+      this.#options.log.warn({ err: error }, 'no session could be opened');
+      return this.#end(1013, 'The gateway cannot open a session now.');
     }
     // While the session was being opened, the key may have been revoked, or the browser may have disconnected.
-    if (!(await requireKey())) return;
-    if (isOver) return session.disconnected();
-    admitEarly();
+    if (!(await this.#requireKey())) return;
+    if (this.#isOver) return this.#session.disconnected();
+    this.#frames.resume();
   }
 
-  /** With its token, not with a key, which may be put off and is watched elsewhere. The session stays for a while, so that a new token can take it up. */
-  function closeInTime(by: Caller): void {
-    const { tokenExpiresAt: expiresAt } = by;
-    clearTimeout(expiryTimer);
-    if (expiresAt === undefined) return;
-    // A later end than a timer can wait for is found by the poll.
-    if (expiresAt - options.now() < longestTimerMs)
-      expiryTimer = setTimeout(() => end(4401, 'The token has expired.'), Math.max(expiresAt - options.now(), 0));
-  }
-
-  /** Closes the socket and returns false if its key is gone or has changed. If the store cannot be read, the socket stays open. */
-  async function requireKey(): Promise<boolean> {
-    if (findCaller === undefined) return true;
-    const found = await findCaller().catch((error: unknown) => {
-      if (isUnknown(error)) return undefined;
-      log.warn({ err: error }, 'the key of a socket cannot be checked');
-      return caller;
-    });
-    if (caller === undefined || isSameKey(found, caller)) return true;
-    sessionSocket = undefined;
-    session?.end();
-    end(4401, 'The key is no longer valid.');
+  /** Closes the socket and returns false if its key is gone or has changed. */
+  async #requireKey(): Promise<boolean> {
+    if (await this.#key.isValidFor(this.#caller)) return true;
+    this.#sessionSocket = undefined;
+    this.#session?.end();
+    this.#end(4401, 'The key is no longer valid.');
     return false;
   }
 
-  function admitEarly(): void {
-    isOpening = false;
-    readWaiting();
-  }
-
-  /** `undefined` for a binary frame. */
-  function receive(frame: Buffer | undefined): void {
-    if (isOver) return;
-    if (mayRead() && waiting.length === 0) return read(frame);
-    waiting.push(frame);
-    waitingSize += frame?.byteLength ?? 0;
-    if (waiting.length > waitingFrames || waitingSize > waitingBytes) end(1008, 'Too many frames at once.');
-  }
-
-  function mayRead(): boolean {
-    return !isOpening && !isParsing && !isOver;
-  }
-
-  function readWaiting(): void {
-    while (waiting.length > 0 && mayRead()) {
-      const frame = waiting.shift();
-      waitingSize -= frame?.byteLength ?? 0;
-      read(frame);
-    }
-  }
-
-  function read(frame: Buffer | undefined): void {
-    if (caller === undefined && (frame?.byteLength ?? 0) > authFrameBytes)
-      return end(4401, 'The first frame is too large for an auth frame.');
-    if (frame === undefined) return handle({ type: 'invalid', message: 'Frames are text, not binary.' });
-    const parsed = readSocketFrame(frame, { caller: caller?.id ?? '', signal: closed.signal });
-    if (parsed instanceof Promise) void handleLater(parsed);
-    else handle(parsed);
-  }
-
-  /** Pauses the socket until the frame is parsed. */
-  async function handleLater(parsing: Promise<ParsedFrame>): Promise<void> {
-    isParsing = true;
-    pace.hold();
-    const parsed = await parsing;
-    pace.release();
-    isParsing = false;
-    if (isOver) return;
-    handle(parsed);
-    readWaiting();
-  }
-
-  function handle(parsed: ParsedFrame): void {
-    framesSeen += 1;
-    if (session === undefined || caller === undefined) return void authenticate(parsed);
-    if (parsed.type === 'invalid') return refuse(parsed.message);
+  #handle(parsed: ParsedFrame): void {
+    this.#framesSeen += 1;
+    const [session, caller] = [this.#session, this.#caller];
+    if (session === undefined || caller === undefined) return void this.#authenticate(parsed);
+    if (parsed.type === 'invalid') return this.#refuse(parsed.message);
     const { frame } = parsed;
-    if (frame.type === 'auth') return void authenticateAgain(frame, session, caller);
-    if (frame.type === 'message') startChat(frame.fields, session, caller);
-    if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
+    if (frame.type === 'auth') return void this.#authenticateAgain(frame, session, caller);
+    if (frame.type === 'message') this.#startChat(frame.fields, session, caller);
+    if (frame.type === 'cancel') this.#options.chats.cancel(frame.runId, session, caller);
     if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
     if (frame.type === 'answer') session.answerElicitation(frame.elicitation, frame.id, frame.data);
   }
 
-  function startChat(fields: JsonObject, current: RelaySession, by: Caller): void {
-    const address = (): string | undefined => publicAddress(headers, options.publicUrl);
-    void chats.start(fields, current, { caller: by, readHeader: readRequestHeader({ headers, caller: by }), address });
+  #startChat(fields: JsonObject, session: RelaySession, caller: Caller): void {
+    const { chats, headers, publicUrl } = this.#options;
+    const address = (): string | undefined => publicAddress(headers, publicUrl);
+    void chats.start(fields, session, { caller, readHeader: readRequestHeader({ headers, caller }), address });
   }
 
-  async function authenticate(parsed: ParsedFrame): Promise<void> {
-    if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return end(4401, 'The first frame must be auth with a token.');
+  async #authenticate(parsed: ParsedFrame): Promise<void> {
+    if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return this.#end(4401, 'The first frame must be auth with a token.');
     const { sessionId, user } = parsed.frame;
-    const sent = parsed.frame.token ?? (credential.type === 'none' ? credential.token : undefined);
-    const by = sent === undefined ? undefined : await callerOf(sent, user);
-    if (isOver) return;
-    if (by === undefined || sent === undefined) return end(4401, 'The key is not known here.');
-    useToken(sent, by);
-    await open(by, sessionId);
+    const token = parsed.frame.token ?? (this.#credential.type === 'none' ? this.#credential.token : undefined);
+    this.#frames.pause();
+    const known = token === undefined ? undefined : await this.#key.authenticate(token, user);
+    if (this.#isOver) return;
+    if (known?.type === 'failed') return this.#end(known.code, known.reason);
+    if (token === undefined || known?.type !== 'known') return this.#end(4401, 'The key is not known here.');
+    this.#key.useToken(token, known.caller);
+    await this.#open(known.caller, sessionId);
   }
 
   /** Handles a first frame `auth` on a socket that was authenticated by its handshake: it resumes an earlier session. */
-  async function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, current: RelaySession, by: Caller): Promise<void> {
-    if (framesSeen > 1) return refuse('This socket is already authenticated; auth can only be its first frame.');
-    const isOther = token !== undefined && ((frame.token ?? token) !== token || (by.person !== undefined && frame.user !== undefined));
-    if (isOther && (await callerOf(frame.token ?? token ?? '', frame.user))?.id !== by.id)
-      return end(4401, 'The key or the user is not that of this socket.');
-    if (isOver) return;
-    if (frame.sessionId !== undefined && frame.sessionId !== current.id) return open(by, frame.sessionId);
-    send({ type: 'session', data: { session_id: current.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
-    admitEarly();
-  }
-
-  /** Further frames are queued meanwhile. */
-  async function callerOf(sent: string, user: string | undefined): Promise<Caller | undefined> {
-    isOpening = true;
-    try {
-      return await options.authenticateToken(sent, user === undefined ? unnamed : { user });
-    } catch (error) {
-      if (isUnknown(error)) return undefined;
-      if (error instanceof GatewayError && error.status < 500) {
-        end(4401, error.code === 'user_required' ? 'The auth frame must name the user, as `user`.' : 'The user is not known here.');
-        return undefined;
-      }
-      log.warn({ err: error }, 'the key of a socket cannot be checked');
-      end(1013, 'The keys cannot be read at the moment.');
-      return undefined;
+  async #authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, session: RelaySession, caller: Caller): Promise<void> {
+    if (this.#framesSeen > 1) return this.#refuse('This socket is already authenticated; auth can only be its first frame.');
+    const { token } = this.#key;
+    const sent = frame.token ?? token;
+    if (token !== undefined && sent !== undefined && (sent !== token || (caller.person !== undefined && frame.user !== undefined))) {
+      this.#frames.pause();
+      const known = await this.#key.authenticate(sent, frame.user);
+      if (known.type === 'failed') return this.#end(known.code, known.reason);
+      if (known.type === 'unknown' || known.caller.id !== caller.id)
+        return this.#end(4401, 'The key or the user is not that of this socket.');
     }
+    if (this.#isOver) return;
+    if (frame.sessionId !== undefined && frame.sessionId !== session.id) return this.#open(caller, frame.sessionId);
+    this.#send({ type: 'session', data: { session_id: session.id, ...(frame.sessionId !== undefined && { resumed: true }) } });
+    this.#frames.resume();
   }
 
-  function refuse(message: string): void {
-    badFrames += 1;
-    if (badFrames > invalidFrames) end(1008, 'Too many invalid frames.');
-    else send(errorFrame('invalid_frame', message));
+  #refuse(message: string): void {
+    this.#badFrames += 1;
+    if (this.#badFrames > invalidFrames) this.#end(1008, 'Too many invalid frames.');
+    else this.#send(errorFrame('invalid_frame', message));
   }
 }
 
-/** Whether it tells of a token that is no longer good, or never was. */
-function isUnknown(error: unknown): boolean {
-  return error instanceof GatewayError && error.code === 'invalid_api_key';
-}
-
-/** Of a frame that names nobody. */
-const unnamed: PersonSource = { headers: {} };
-
-function answerOf(frame: Extract<ClientFrame, { type: 'execute:tool:result' }>): { id: string; result?: JsonValue; error?: unknown } {
-  const { id, result, error } = frame;
-  return { id, error, ...(result === undefined ? {} : { result }) };
-}
-
-/** Whether the key has the same rights as before; its name may change. */
-function isSameKey(found: Caller | undefined, before: Caller): boolean {
-  return isDeepStrictEqual({ ...found, name: undefined }, { ...before, name: undefined });
+function answerOf({ id, result, error }: Extract<ClientFrame, { type: 'execute:tool:result' }>): {
+  id: string;
+  result?: JsonValue;
+  error?: unknown;
+} {
+  return { id, error, ...(result !== undefined && { result }) };
 }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
@@ -21,97 +21,105 @@ export interface ChatHead {
 }
 
 /** Turns the events of one run into frames. Only for the first choice, because a browser shows one answer. */
-interface ChatFrames {
-  start(): JsonObject;
-  of(event: ChatEvent): JsonObject[];
+export class ChatFrames {
+  readonly #head: ChatHead;
+  readonly #sources: Source[] = [];
+  readonly #callerCalls: ToolCall[] = [];
+  readonly #warnings = new CallerWarnings();
+  #announced: JsonObject[] = [];
+  #usage: Usage | undefined;
+  #finishReason: FinishReason = 'stop';
+  #content = '';
+  #isUnstored = false;
+
+  constructor(head: ChatHead) {
+    this.#head = head;
+  }
+
+  start(): JsonObject {
+    const { runId, model, chatId, messageId } = this.#head;
+    return flatFrame('assistant_start', { run_id: runId, model, chat_id: chatId ?? null, message_id: messageId ?? null });
+  }
+
+  of(given: ChatEvent): JsonObject[] {
+    const event = refusalAsText(given);
+    const { runId } = this.#head;
+    switch (event.type) {
+      case 'text':
+        if (isOtherChoice(event)) return [];
+        if (this.#content.length <= limits.socketFrameBytes) this.#content += event.text;
+        return [...this.pendingCalls(), flatFrame('assistant_chunk', { content: event.text, run_id: runId })];
+      case 'reasoning':
+        if (isOtherChoice(event)) return [];
+        return [...this.pendingCalls(), flatFrame('reasoning_chunk', { content: event.text, run_id: runId })];
+      case 'run-event':
+        return this.#runEvent(event.event);
+      case 'tool-call':
+        if (!isOtherChoice(event)) this.#callerCalls.push(event.call);
+        return [];
+      case 'source':
+        this.#sources.push(event.source);
+        return [];
+      case 'usage':
+        this.#usage = addUsage(this.#usage, event.usage);
+        return [];
+      case 'finish':
+        if (!isOtherChoice(event)) this.#finishReason = event.reason;
+        return [];
+      // Tokens are for clients without a session.
+      case 'approval':
+      case 'connect':
+      case 'selecting':
+      case 'tool-list':
+      case 'thought':
+      case 'extra':
+        return [];
+      default:
+        return event satisfies never;
+    }
+  }
+
   /** The calls announced since the last frame, as one `tool_calls_start`; empty when there are none. */
-  pendingCalls(): JsonObject[];
-  end(): JsonObject;
-  cancelled(): JsonObject;
-}
-
-export function createChatFrames({ runId, model, chatId, messageId }: ChatHead): ChatFrames {
-  const sources: Source[] = [];
-  const callerCalls: ToolCall[] = [];
-  const warnings = new CallerWarnings();
-  let announced: JsonObject[] = [];
-  let usage: Usage | undefined;
-  let finishReason: FinishReason = 'stop';
-  let content = '';
-  let isUnstored = false;
-
-  function pendingCalls(): JsonObject[] {
-    if (announced.length === 0) return [];
-    const tools = announced;
-    announced = [];
-    return [flatFrame('tool_calls_start', { tools, run_id: runId })];
+  pendingCalls(): JsonObject[] {
+    if (this.#announced.length === 0) return [];
+    const tools = this.#announced;
+    this.#announced = [];
+    return [flatFrame('tool_calls_start', { tools, run_id: this.#head.runId })];
   }
 
-  function runEvent({ type, data }: RunEvent): JsonObject[] {
-    warnings.add({ type, data });
-    isUnstored ||= isNotStored({ type, data });
-    const frame = eventFrame({ runId, chatId, messageId }, { type, data });
-    if (type === 'tool.call') announced.push({ id: data['id'] ?? null, name: data['tool'] ?? null, args: data['args'] ?? null });
-    if (type === 'tool.call') return [frame];
-    return [...pendingCalls(), frame, ...(type === 'tool.result' ? [toolCallFrame(data, runId)] : [])];
+  end(): JsonObject {
+    return this.#lastFrame(this.#finishReason);
   }
 
-  function lastFrame(finish_reason: string): JsonObject {
+  cancelled(): JsonObject {
+    return this.#lastFrame('cancelled');
+  }
+
+  #runEvent(event: RunEvent): JsonObject[] {
+    this.#warnings.add(event);
+    this.#isUnstored ||= isNotStored(event);
+    const frame = eventFrame(this.#head, event);
+    if (event.type === 'tool.call') {
+      const { id, tool: name, args } = event.data;
+      this.#announced.push({ id, name, args });
+      return [frame];
+    }
+    return [...this.pendingCalls(), frame, ...(event.type === 'tool.result' ? [toolCallFrame(event.data, this.#head.runId)] : [])];
+  }
+
+  #lastFrame(finish_reason: string): JsonObject {
     return flatFrame('assistant_end', {
       finish_reason,
-      usage: usage ?? null,
-      sources: sources as unknown as JsonObject[],
-      ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
-      ...(isUnstored && { store: false }),
-      run_id: runId,
+      usage: this.#usage ?? null,
+      sources: this.#sources,
+      ...(this.#warnings.list.length > 0 && { warnings: this.#warnings.list.map((warning) => ({ ...warning })) }),
+      ...(this.#isUnstored && { store: false }),
+      run_id: this.#head.runId,
       // A broken socket may have lost chunks; with the whole text a client that reconnected can fill the gap.
-      ...(content.length > limits.socketFrameBytes ? {} : { content }),
-      ...(callerCalls.length === 0 ? {} : { tool_calls: callerCalls.map(toWireCall) }),
+      ...(this.#content.length <= limits.socketFrameBytes && { content: this.#content }),
+      ...(this.#callerCalls.length > 0 && { tool_calls: this.#callerCalls.map(toWireCall) }),
     });
   }
-
-  return {
-    start: () => flatFrame('assistant_start', { run_id: runId, model, chat_id: chatId ?? null, message_id: messageId ?? null }),
-    pendingCalls,
-    of(given) {
-      const event = refusalAsText(given);
-      switch (event.type) {
-        case 'text':
-          if (isOtherChoice(event)) return [];
-          if (content.length <= limits.socketFrameBytes) content += event.text;
-          return [...pendingCalls(), flatFrame('assistant_chunk', { content: event.text, run_id: runId })];
-        case 'reasoning':
-          if (isOtherChoice(event)) return [];
-          return [...pendingCalls(), flatFrame('reasoning_chunk', { content: event.text, run_id: runId })];
-        case 'run-event':
-          return runEvent(event.event);
-        case 'tool-call':
-          if (!isOtherChoice(event)) callerCalls.push(event.call);
-          return [];
-        case 'source':
-          sources.push(event.source);
-          return [];
-        case 'usage':
-          usage = addUsage(usage, event.usage);
-          return [];
-        case 'finish':
-          if (!isOtherChoice(event)) finishReason = event.reason;
-          return [];
-        // Tokens are for clients without a session.
-        case 'approval':
-        case 'connect':
-        case 'selecting':
-        case 'tool-list':
-        case 'thought':
-        case 'extra':
-          return [];
-        default:
-          return event satisfies never;
-      }
-    },
-    end: () => lastFrame(finishReason),
-    cancelled: () => lastFrame('cancelled'),
-  };
 }
 
 /** An event of a run, for the session of its chat. */
@@ -154,17 +162,9 @@ function flatFrame(type: string, data: JsonObject): JsonObject {
 }
 
 /** `toolResult` is the text that a model reads; a failure is `{"error": "…"}`, and is in `error` too. */
-function toolCallFrame(data: JsonObject, runId: string): JsonObject {
-  const error = ownValue(data, 'error');
-  const message = isJsonObject(error) ? (error['message'] ?? null) : null;
-  const toolResult = isJsonObject(error) ? JSON.stringify({ error: message }) : textOfResult(ownValue(data, 'response'));
-  return flatFrame('tool_call', {
-    toolName: data['tool'] ?? null,
-    toolResult,
-    id: data['id'] ?? null,
-    run_id: runId,
-    ...(error === undefined ? {} : { error }),
-  });
+function toolCallFrame({ id, tool, response, error }: DataOf<'tool.result'>, runId: string): JsonObject {
+  const toolResult = error === undefined ? textOfResult(response) : JSON.stringify({ error: error.message });
+  return flatFrame('tool_call', { toolName: tool, toolResult, id, run_id: runId, ...(error !== undefined && { error }) });
 }
 
 function isOtherChoice(event: { choice?: number }): boolean {

@@ -14,7 +14,7 @@ interface SocketChatOptions {
   conversations: KeptConversations;
 }
 
-/** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the messages that are kept of its conversation. */
+/** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the stored messages of its conversation. */
 export function startSocketChat({ runs, conversations }: SocketChatOptions): StartChat {
   return async ({ body, caller, readHeader, address, controller, conversation, onOver }) => {
     const { request: sent, hasSystemParameter } = parseChatBody(body);
@@ -35,7 +35,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
     async function keep(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void> {
       if (conversation.queued.isReplaced) return;
       const messages = [...history, ...asked, ...added.after(run.transcript ?? [], outcome)];
-      await conversations.save(conversation.id, { model: sent.model, messages, isHandedOver: added.isHandedOver });
+      await conversations.save(conversation.id, { model: sent.model, messages, hasReturnedCalls: added.hasReturnedCalls });
     }
 
     return {

@@ -5,8 +5,9 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
 import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
-import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
-import type { FollowOptions } from '../../../runs/followed-runs.ts';
+import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
+import type { FollowOptions } from '../../../runs/suspended/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { admitRequest, takeOverAdmission } from '../../auth/limit-callers.ts';
@@ -46,37 +47,33 @@ interface ChatRouteOptions extends AnswerOptions {
 export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
   const answerRun = createAnswerRun(options);
 
-  function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
+  function handle(exchange: Exchange): Promise<unknown> {
+    const { request, reply, dialect } = exchange;
     const headers = dialect.errors?.headers?.(request);
     if (headers !== undefined) reply.headers(headers);
     const storage = options.storages[dialect.name];
-    const exchange = { request, reply, dialect };
-    return storage === undefined ? proceed(exchange, dialect.parse(request.body, request.headers)) : prepareAndProceed(exchange, storage);
+    return storage === undefined ? answer(exchange, dialect.parse(request.body, request.headers)) : answerAndStore(exchange, storage);
   }
 
-  async function prepareAndProceed(exchange: Exchange, storage: AnswerStorage): Promise<unknown> {
+  async function answerAndStore(exchange: Exchange, storage: AnswerStorage): Promise<unknown> {
     const { request, dialect } = exchange;
     const { body, explain, store } = await storage.prepare(request.body, request.caller);
     try {
       const parsed = dialect.parse(body, request.headers);
       const stored = store?.(parsed);
-      return await proceed({ ...exchange, ...(stored && { stored }) }, explainWarnings(parsed, explain));
+      return await answer({ ...exchange, ...(stored && { stored }) }, explainWarnings(parsed, explain));
     } catch (error) {
       throw explainError(error, explain);
     }
   }
 
-  function proceed(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
-    const { request, reply } = exchange;
-    if (parsed.isInterrupt !== true) return begin(exchange, parsed);
-    return afterInterrupt(parsed, request.caller).then((joined) => {
-      admitRequest(request, reply, options.limiter);
-      return begin(exchange, joined);
-    });
-  }
-
-  function begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
-    const { request, dialect } = exchange;
+  function answer(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+    const { request, reply, dialect } = exchange;
+    if (parsed.isInterrupt === true)
+      return afterInterrupt(parsed, request.caller).then((joined) => {
+        admitRequest(request, reply, options.limiter);
+        return answer(exchange, { ...joined, isInterrupt: false });
+      });
     if (parsed.answersToSession === true) return startForSession(request, parsed);
     if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
@@ -86,21 +83,20 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const begun = options.startRun({ ...parsed.request, reply: storedReply }, who);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
-    return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
+    return answerWithRun(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
   }
 
   function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
     return stored?.format ?? dialect.format(ofDialect, request.headers);
   }
 
-  function answerWith(
+  function answerWithRun(
     { request, reply, stored }: Exchange,
     started: StartedRun,
     { controller, ...form }: Parameters<AnswerRun>[2] & { controller: AbortController },
   ): Promise<unknown> {
     const background = stored?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
-    if (background === undefined)
-      return answerRun({ request, reply, controller }, stored?.storing(started, controller.signal) ?? started, form);
+    if (background === undefined) return answerRun({ request, reply, controller }, stored?.storing(started) ?? started, form);
     return background.then(({ begun, follow }): unknown => {
       reply.header('x-toolwharf-run-id', started.run.runId).header('x-request-id', request.id);
       return follow === undefined ? begun : replayEvents(reply, follow, options.stallMs);
@@ -120,7 +116,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const decided = await options.decidedRuns.answer(decisions, { caller, controller, readHeader, stream, warnings });
     request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
     const format = formatOf(exchange, parsed);
-    if (decided.type === 'resumed') return answerWith(exchange, decided.started, { model, stream, controller, format });
+    if (decided.type === 'resumed') return answerWithRun(exchange, decided.started, { model, stream, controller, format });
     const { runId } = decided;
     reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
     const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
@@ -165,7 +161,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   for (const dialect of dialects) {
     const { errors, takesAnyType } = dialect;
     const config = { admitsInterrupts: true, ...(errors && { errors }), ...(takesAnyType && { takesAnyType }) } as const;
-    for (const path of dialect.paths) app.post(path, { config }, (request, reply) => answer(request, reply, dialect));
+    for (const path of dialect.paths) app.post(path, { config }, (request, reply) => handle({ request, reply, dialect }));
   }
 };
 

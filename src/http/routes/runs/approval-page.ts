@@ -9,7 +9,7 @@ import { limits } from '../../../core/limits.ts';
 import { isWithin } from '../../../core/callers/people.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { WaitingCall } from '../../../core/runs/suspended-run.ts';
-import type { LinkedApprovals, LinkedDecision, LinkedRun } from '../../../runs/linked-approvals.ts';
+import type { LinkedApprovals, LinkedDecision, LinkedRun } from '../../../runs/suspended/linked-approvals.ts';
 import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { withoutExcerpt } from '../../../shared/without-excerpt.ts';

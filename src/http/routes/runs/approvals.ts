@@ -7,7 +7,7 @@ import { parseInput } from '../../parse-input.ts';
 import { limits } from '../../../core/limits.ts';
 import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
 import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
-import type { ApprovalDecisions, SubmittedDecision } from '../../../runs/approval-decisions.ts';
+import type { ApprovalDecisions, SubmittedDecision } from '../../../runs/suspended/approval-decisions.ts';
 
 interface ApprovalRouteOptions extends AnswerResumedOptions {
   decisions: Pick<ApprovalDecisions, 'decide'>;

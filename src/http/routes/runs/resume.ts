@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
-import type { ConnectedRuns } from '../../../runs/connected-runs.ts';
+import type { ConnectedRuns } from '../../../runs/suspended/connected-runs.ts';
 import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
 import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import { parseInput } from '../../parse-input.ts';

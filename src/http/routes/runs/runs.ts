@@ -1,3 +1,4 @@
+import type { RunStatus } from '../../../core/runs/run-event.ts';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../../core/callers/caller.ts';
@@ -6,9 +7,8 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
 import type { LoggedRun, RunLog, RunPage, RunPosition, RunSummary, RunWork } from '../../../core/runs/run-log.ts';
-import { mayAccess } from '../../../runs/active-runs.ts';
+import { mayAccess } from '../../../runs/running-runs.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
-import type { RunStatus } from '../../../core/runs/run.ts';
 
 /** Runs in one page of the list. */
 const runsPerPage = 200;

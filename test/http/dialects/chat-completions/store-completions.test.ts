@@ -3,9 +3,10 @@ import type { WaitingRun } from '../../../../src/core/runs/suspended-run.ts';
 import type { ChatEvent, ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { StoredChat } from '../../../../src/core/stores/chat-store.ts';
 import type { RunContext } from '../../../../src/core/runs/run.ts';
-import { storeCompletions, storedChatCharacters } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
+import { storedAnswerCharacters } from '../../../../src/http/dialects/answers/store-answer.ts';
+import { createCompletionStorage } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
 import { RunStats } from '../../../../src/runs/run-stats.ts';
-import type { ActiveRuns, StartedRun } from '../../../../src/runs/active-runs.ts';
+import type { StartedRun } from '../../../../src/runs/started-run.ts';
 import { StopReading } from '../../../../src/shared/emit.ts';
 
 const caller = { id: 'ada', role: 'user', isOpen: false } as const;
@@ -17,23 +18,18 @@ function requestOf(fields: Partial<ChatRequest> = {}): ChatRequest {
   return { ...request, store: { metadata: null }, ...fields } as unknown as ChatRequest;
 }
 
-/** A starter whose runs say what is given, before a store that remembers and saves when it may. */
-function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = Promise.resolve() } = {}) {
+/** Stores answers of these events, in a store that remembers them and saves when it may. */
+function storageOf(events: readonly ChatEvent[], { isStoring = true, mayStore = Promise.resolve() } = {}) {
   const saved: StoredChat[] = [];
   const warnings: string[] = [];
-  const begun: StartedRun['stream'][] = [];
-  const runs: Pick<ActiveRuns, 'start' | 'resume' | 'drain'> = {
-    start(_request: ChatRequest, { controller }: { controller: AbortController }) {
-      const stream: StartedRun['stream'] = async (emit) => {
-        for (const event of events) await emit([event]);
-      };
-      begun.push(stream);
-      const run = { runId: 'r1', caller, signal: controller.signal } as unknown as RunContext;
-      return { run, stream, stats: new RunStats({ now: () => 0, caller, model: 'model' }) };
+  const controller = new AbortController();
+  const who = { caller, controller };
+  const started: StartedRun = {
+    run: { runId: 'r1', caller, signal: controller.signal } as unknown as RunContext,
+    async stream(emit) {
+      for (const event of events) await emit([event]);
     },
-    resume: async (_run: unknown, _decided: unknown, who: { controller: AbortController }) =>
-      runs.start(requestOf(), { caller, controller: who.controller }),
-    drain: async () => undefined,
+    stats: new RunStats({ now: () => 0, caller, model: 'model' }),
   };
   const store = {
     async save(chat: StoredChat) {
@@ -43,9 +39,9 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
     deleteAllOf: async () => undefined,
   };
   const logger = { warn: (_fields: object, message: string) => void warnings.push(message), error: () => undefined };
-  const starter = storeCompletions(runs as ActiveRuns, { store, isStoring, now: () => 5_999, logger });
-  const controller = new AbortController();
-  return { starter, saved, warnings, begun, controller, start: (request: ChatRequest) => starter.start(request, { caller, controller }) };
+  const storage = createCompletionStorage({ store, isStoring, now: () => 5_999, logger });
+  const start = (request: ChatRequest): StartedRun => storage.store(started, { request: storage.accept(request), who });
+  return { storage, saved, warnings, started, controller, who, start };
 }
 
 async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
@@ -55,7 +51,7 @@ async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
 }
 
 it('an answer is stored with the second that it shows', async () => {
-  const { start, saved } = starterOf(hello);
+  const { start, saved } = storageOf(hello);
   const { created, stream } = start(requestOf());
   expect(await read(stream)).toEqual(hello);
   expect(created).toBe(5);
@@ -66,49 +62,49 @@ it('an answer is stored with the second that it shows', async () => {
 
 it('a model that searches stored chats finds no link to the page of an approval', async () => {
   const link = `http://127.0.0.1:8080/approvals/r0.${'x'.repeat(43)}`;
-  const { start, saved } = starterOf([{ type: 'text', text: `See ${link}` }, finish]);
+  const { start, saved } = storageOf([{ type: 'text', text: `See ${link}` }, finish]);
   await read(start(requestOf({ messages: [{ role: 'user', content: `What is ${link}?` }] })).stream);
   expect(saved).toMatchObject([{ texts: { question: 'What is [link]?', answer: 'See [link]' } }]);
 });
 
 it('a request without store, and every one where nothing is stored, has the run’s own stream', () => {
   const { store: _store, ...plain } = requestOf();
-  const storing = starterOf(hello);
-  expect(storing.start(plain).stream).toBe(storing.begun[0]);
-  const other = starterOf(hello, { isStoring: false });
-  expect(other.start(requestOf()).stream).toBe(other.begun[0]);
+  const storing = storageOf(hello);
+  expect(storing.start(plain)).toBe(storing.started);
+  const other = storageOf(hello, { isStoring: false });
+  expect(other.start(requestOf())).toBe(other.started);
 });
 
 const approval = { type: 'approval', approval: { run_id: 'r1', calls: [], token: 't' } } as unknown as ChatEvent;
 
 it('an answer that waits for an approval is not stored, because of its tokens', async () => {
-  const { start, saved } = starterOf([approval, ...hello]);
+  const { start, saved } = storageOf([approval, ...hello]);
   await read(start(requestOf()).stream);
   expect(saved).toEqual([]);
 });
 
 it('an answer that goes on after an approval is stored for the one who asked, whoever has decided', async () => {
-  const { starter, saved, controller } = starterOf(hello);
+  const { storage, started, saved, who } = storageOf(hello);
   const waiting = { id: 'r1', callerId: 'bob', request: requestOf({ store: { metadata: { a: '1' } } }) } as unknown as WaitingRun;
-  const { stream } = await starter.resume(waiting, [], { caller, controller });
+  const { stream } = storage.store(started, { request: waiting.request, who, resumed: { run: waiting, decided: [] } });
   await read(stream);
   expect(saved).toMatchObject([{ id: 'chatcmpl-r1', callerId: 'bob', metadata: { a: '1' }, texts: { answer: 'Hello.' } }]);
 });
 
 it('an answer that was cut off, or whose run was ended, is not stored', async () => {
-  const left = starterOf(hello);
+  const left = storageOf(hello);
   const stopping = left.start(requestOf()).stream(() => {
     throw new StopReading();
   });
   await expect(stopping).rejects.toThrow(StopReading);
-  const ended = starterOf(hello);
+  const ended = storageOf(hello);
   await ended.start(requestOf()).stream(() => ended.controller.abort() as undefined);
   expect([left.saved, ended.saved]).toEqual([[], []]);
 });
 
 it('an answer that is too large is passed on whole and not stored, which it says', async () => {
-  const half: ChatEvent = { type: 'text', text: 'x'.repeat(storedChatCharacters / 2 + 1) };
-  const { start, saved, warnings } = starterOf([half, half, finish]);
+  const half: ChatEvent = { type: 'text', text: 'x'.repeat(storedAnswerCharacters / 2 + 1) };
+  const { start, saved, warnings } = storageOf([half, half, finish]);
   const data = { code: 'not_stored', message: expect.stringContaining('larger than') };
   expect(await read(start(requestOf()).stream)).toMatchObject([half, half, finish, { event: { type: 'warning', data } }]);
   expect(saved).toEqual([]);
@@ -117,10 +113,10 @@ it('an answer that is too large is passed on whole and not stored, which it says
 
 it('a shutdown waits for what is being stored', async () => {
   const gate = Promise.withResolvers<void>();
-  const { start, starter, saved } = starterOf(hello, { mayStore: gate.promise });
+  const { start, storage, saved } = storageOf(hello, { mayStore: gate.promise });
   const end = read(start(requestOf()).stream);
   await new Promise(setImmediate);
-  const drained = starter.drain(1_000).then(() => saved.length);
+  const drained = storage.settled().then(() => saved.length);
   await new Promise(setImmediate);
   gate.resolve();
   expect(await drained).toBe(1);

@@ -4,13 +4,14 @@ import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
 import { messagesErrorBody } from '../../../../src/http/dialects/messages/messages-errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { RunEvent } from '../../../../src/core/runs/run-event.ts';
 
 const head = { runId: 'r', requestId: 'q', created: 0, model: 'm' };
 const everything = { showsThinking: true, showsCalls: true, stopSequences: ['END'] };
 const finish = (reason: 'stop' | 'length' | 'tool_calls' | 'content_filter'): ChatEvent => ({ type: 'finish', reason });
 const runEvent = (type: 'tool.call' | 'tool.result' | 'warning', data: JsonObject): ChatEvent => ({
   type: 'run-event',
-  event: { type, data },
+  event: { type, data } as RunEvent,
 });
 
 function collect(events: ChatEvent[], options: JsonObject = everything): JsonObject {

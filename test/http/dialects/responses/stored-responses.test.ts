@@ -6,7 +6,7 @@ import { calls, says } from '../../../_support/scripted-model.ts';
 import { call, decide, pathsSent } from '../../../gateway/approvals/approval-fixture.ts';
 import type { Asked } from '../../../gateway/approvals/approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
-import { storedResponseCharacters } from '../../../../src/http/dialects/responses/stored/store-answers.ts';
+import { storedAnswerCharacters } from '../../../../src/http/dialects/answers/store-answer.ts';
 import { responseHistoryCharacters } from '../../../../src/http/dialects/responses/stored/prepare-request.ts';
 
 describe('a stored response', () => {
@@ -123,7 +123,7 @@ describe('a stored response', () => {
       environment: { BODY_LIMIT_BYTES: '20000000' },
       turns: [says('A kettle.'), says('Long.')],
     });
-    const image_url = `data:image/png;base64,${'A'.repeat(storedResponseCharacters)}`;
+    const image_url = `data:image/png;base64,${'A'.repeat(storedAnswerCharacters)}`;
     const content = [
       { type: 'input_text' as const, text: 'What is it?' },
       { type: 'input_image' as const, image_url, detail: 'auto' as const },
@@ -136,7 +136,7 @@ describe('a stored response', () => {
         { type: 'input_text', text: '[input_image left out: too large to be stored]' },
       ],
     });
-    const long = await ask({ input: 'x'.repeat(storedResponseCharacters) });
+    const long = await ask({ input: 'x'.repeat(storedAnswerCharacters) });
     await expect(client.responses.retrieve(long.id)).rejects.toBeInstanceOf(NotFoundError);
     expect(gateway.app.logLines.filter((line) => line.includes('a response was not stored'))).toHaveLength(1);
   });
@@ -260,7 +260,7 @@ describe('previous_response_id', () => {
     await expect(ask({ previous_response_id: second.id })).rejects.toMatchObject({
       status: 400,
       param: 'previous_response_id',
-      message: expect.stringContaining('Begin a new conversation'),
+      message: expect.stringContaining('Start a new conversation'),
     });
   });
 

@@ -39,7 +39,7 @@ function turn(question: string, result = 'done'): ChatMessage[] {
     { role: 'assistant', content: `Answer to ${question}`, toolCalls: [] },
   ];
 }
-const conversation = (messages: ChatMessage[], isHandedOver = false) => ({ model: 'model', messages, isHandedOver });
+const conversation = (messages: ChatMessage[], hasReturnedCalls = false) => ({ model: 'model', messages, hasReturnedCalls });
 
 it('is found by its caller and id, and for nobody and nothing else', async () => {
   const kept = keptConversations();

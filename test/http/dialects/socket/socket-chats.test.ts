@@ -7,6 +7,7 @@ import { connectFakeBrowser } from '../../../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../../../_support/fake-browser.ts';
 import { ada, openDoor } from '../../../gateway/requests/socket-fixture.ts';
 import type { Script } from '../../../gateway/requests/socket-fixture.ts';
+import type { RunEvent } from '../../../../src/core/runs/run-event.ts';
 
 const browsers: FakeBrowser[] = [];
 async function connectBrowser(options: FakeBrowserOptions): Promise<FakeBrowser> {
@@ -26,7 +27,7 @@ const source = {
 };
 const event = (type: 'tool.call' | 'tool.result' | 'run.start' | 'warning', data: JsonObject): ChatEvent => ({
   type: 'run-event',
-  event: { type, data },
+  event: { type, data } as RunEvent,
 });
 
 const aMoment = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));

@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { readSocketFrame } from '../../../../src/http/dialects/socket/parse-socket-frame.ts';
-import { createChatFrames } from '../../../../src/http/dialects/socket/socket-wire.ts';
+import { ChatFrames } from '../../../../src/http/dialects/socket/socket-wire.ts';
+import type { RunEvent } from '../../../../src/core/runs/run-event.ts';
 
 const head = { runId: 'r', model: 'm', chatId: undefined, messageId: undefined };
 const event = (type: 'tool.call' | 'tool.result' | 'warning', data: JsonObject): ChatEvent => ({
   type: 'run-event',
-  event: { type, data },
+  event: { type, data } as RunEvent,
 });
 
 describe('the frames of a run', () => {
@@ -20,7 +21,7 @@ describe('the frames of a run', () => {
       { type: 'reasoning', text: 'x' },
     ];
     for (const following of next) {
-      const frames = createChatFrames(head);
+      const frames = new ChatFrames(head);
       expect(frames.of(call).map((frame) => frame['type'])).toEqual(['event']);
       expect(frames.of(following)[0]?.['type']).toBe('tool_calls_start');
       expect(frames.pendingCalls()).toEqual([]);
@@ -29,9 +30,7 @@ describe('the frames of a run', () => {
 
   it('say a text result as it is, and anything else as JSON', () => {
     const results = ['text', { a: 1 }, [1], null, undefined].map((response) => {
-      const frames = createChatFrames(head).of(
-        event('tool.result', { id: 'c', tool: 't', ...(response === undefined ? {} : { response }) }),
-      );
+      const frames = new ChatFrames(head).of(event('tool.result', { id: 'c', tool: 't', ...(response === undefined ? {} : { response }) }));
       return frames.find((frame) => frame['type'] === 'tool_call')?.['toolResult'];
     });
     expect(results).toEqual(['text', '{\n  "a": 1\n}', '[\n  1\n]', 'null', 'null']);
@@ -39,14 +38,14 @@ describe('the frames of a run', () => {
 
   it('have the words with which a model declines as text, those of the first choice', () => {
     const refusal: ChatEvent = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
-    const frames = createChatFrames(head);
+    const frames = new ChatFrames(head);
     expect(frames.of(refusal)).toMatchObject([{ type: 'assistant_chunk', data: { content: 'I will not.' } }]);
     expect(frames.of({ ...refusal, choice: 1 })).toEqual([]);
     expect(frames.end()).toMatchObject({ data: { content: 'I will not.' } });
   });
 
   it('leave the whole text out where it would not fit into a frame', () => {
-    const frames = createChatFrames(head);
+    const frames = new ChatFrames(head);
     frames.of({ type: 'text', text: 'x'.repeat(1024 * 1024) });
     frames.of({ type: 'text', text: 'x' });
     expect(Object.hasOwn(frames.end()['data'] as JsonObject, 'content')).toBe(false);

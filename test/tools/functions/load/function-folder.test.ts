@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { RunEnd } from '../../../../src/runs/active-runs.ts';
+import { RunEnd } from '../../../../src/runs/running-runs.ts';
 import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import type { FolderMessage, FunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { readAllChats, readChat, removeChat, writeChat } from '../../../storage/chat-database.ts';
+import { readAllChats, readChat, removeChat, writeChat } from './chat-database.ts';
 import { onItemChanged, readList, writeItem } from '../../../storage/local-items.ts';
 import type { Chat, Message } from './chat.ts';
 import { removeDraft } from './drafts.ts';

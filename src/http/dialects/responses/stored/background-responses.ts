@@ -1,28 +1,29 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { loggedCaller } from '../../../../core/callers/caller.ts';
 import type { Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { keyIdOf } from '../../../../core/callers/people.ts';
+import { errorThatEnded } from '../../../../core/runs/end-cause.ts';
 import type { Release } from '../../../../core/callers/rate-limit.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import type { StartedRun } from '../../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../../runs/started-run.ts';
 import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
-import { logInternalError, toGatewayError } from '../../../error-handler.ts';
 import type { StreamEncoder } from '../../answers/answer-format.ts';
-import { notStored, notStoredFor } from '../../answers/not-stored.ts';
-import { failedResponse } from '../response-wire.ts';
+import { errorOfRun } from '../../answers/error-of-run.ts';
+import { notStored } from '../../answers/not-stored.ts';
+import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
 import { EventLog } from './event-log.ts';
-import { boundedCollector, storedResponseCharacters, toStored, withinBounds } from './store-answers.ts';
+import { createEndStorage, responseTooLarge } from './store-end.ts';
+import { boundedResponse, toStored, withinBounds } from './store-answers.ts';
 import type { AnswerToStore, StorageLog } from './store-answers.ts';
 
 /** Responses of one caller that run in the background at the same time; more is a loop in a program. */
 export const backgroundResponsesPerCaller = 64;
-/** Of a key with all its people; each holds its answer in memory. */
+/** The same for a key with all its people; each response has its answer in memory. */
 export const backgroundResponsesPerKey = 256;
-/** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. Whoever has the most loses the oldest. */
+/** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. The caller with the most loses the oldest. */
 const backgroundEventsCharacters = 64 * 1024 * 1024;
 /** How long these are there after the end of a response; later readers get its last event. */
 const backgroundEventsMs = 5 * 60 * 1000;
@@ -32,12 +33,12 @@ interface BackgroundOptions {
   /** Milliseconds since 1970. */
   now: () => number;
   log: StorageLog;
-  /** Resolves after some milliseconds, or rejects when the signal aborts. */
-  pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves after some milliseconds, or rejects when the signal aborts. Default: a timer. */
+  pause?: ((milliseconds: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 interface BackgroundAnswer {
-  /** As it has begun. */
+  /** The response when it began. */
   response: JsonObject;
   /** Present if the request asked for a stream. */
   events?: EventLog;
@@ -48,7 +49,7 @@ export interface BackgroundResponses {
   /** @throws GatewayError `rate_limit_exceeded` when the caller, or its key with all its people, has as many as it may */
   requireRoom(caller: Caller): void;
   /**
-   * Resolves when the run has begun, which goes on. `controller`: of the run. `release` is called at its end.
+   * Resolves when the run has begun; it continues afterwards. `controller`: that of the run. `release` is called at its end.
    * @throws what ended the run before its first event, such as GatewayError `model_not_found`; GatewayError `storage_unavailable`
    */
   begin(
@@ -57,7 +58,7 @@ export interface BackgroundResponses {
     how: { stream: boolean; controller: AbortController; release: Release },
   ): Promise<BackgroundAnswer>;
   isRunning: (caller: Caller, id: string) => boolean;
-  /** Of a response that runs, or ended a few minutes ago. */
+  /** The events of a response that runs, or ended a few minutes ago. */
   eventsOf(caller: Caller, id: string): EventLog | undefined;
   /** Ends a response as cancelled. Resolves when that is durable, or at once if it does not run. */
   cancel(caller: Caller, id: string): Promise<void>;
@@ -69,23 +70,20 @@ interface Running {
   answer: AnswerToStore;
   started: StartedRun;
   controller: AbortController;
-  bounded: ReturnType<typeof boundedCollector>;
+  bounded: ReturnType<typeof boundedResponse>;
   stored: StoredResponse;
   events: EventLog | undefined;
   encoder: StreamEncoder | undefined;
   /** Resolves when it is stored, which it is once its run has begun. */
   begun: PromiseWithResolvers<void>;
   isStored: boolean;
-  /** Set by the first that ends it; what its clients have to know if that could not be stored. */
+  /** Set when it is first ended; resolves with a warning for its clients if the end could not be stored. */
   ending?: Promise<ChatEvent | undefined>;
 }
 
-/** How often the end of a response is tried to be stored, and the pause in between: its client was told to come back for it. */
-const endTries = 10;
-const retryDelayMs = 1_000;
-
-export function createBackgroundResponses({ store, now, log, pause = sleep }: BackgroundOptions): BackgroundResponses {
+export function createBackgroundResponses({ store, now, log, pause }: BackgroundOptions): BackgroundResponses {
   const closing = new AbortController();
+  const storeEnd = createEndStorage({ store, log, pause, closing: closing.signal });
   const running = new Map<string, Running>();
   const logs = new Map<string, { callerId: string; events: EventLog }>();
   const memory = new FairMap<string>({ entries: Infinity, characters: backgroundEventsCharacters });
@@ -97,26 +95,8 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
 
   /** The first end counts. Never rejects. */
   function end(each: Running, response: JsonObject): Promise<ChatEvent | undefined> {
-    each.ending ??= write(each, response).finally(() => running.delete(each.stored.id));
+    each.ending ??= storeEnd(each.stored, response).finally(() => running.delete(each.stored.id));
     return each.ending;
-  }
-
-  async function write({ stored }: Running, response: JsonObject): Promise<ChatEvent | undefined> {
-    const ended = withinBounds({ ...stored, isRunning: false, response });
-    const written = ended ?? { ...stored, isRunning: false, response: tooLarge(stored.response) };
-    for (let left = endTries - 1; ; left -= 1) {
-      try {
-        await store.replaceRunning(written);
-        return ended === undefined ? notStored(tooLong) : undefined;
-      } catch (error) {
-        if (left === 0 || closing.signal.aborted) {
-          log.error({ err: error, response_id: stored.id }, 'the end of a response in the background could not be stored');
-          return notStoredFor(error);
-        }
-        // A shutdown ends the pause, and it is tried once more.
-        await pause(retryDelayMs, closing.signal).catch(() => undefined);
-      }
-    }
   }
 
   async function keep(each: Running): Promise<void> {
@@ -138,15 +118,13 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
         if (encoder !== undefined) events?.append(batch.map((event) => encoder.encode(event)).join(''));
         return each.isStored ? undefined : keep(each);
       });
-      const isTooLarge = bounded.isTooLarge();
-      const failure = await end(each, isTooLarge ? tooLarge(stored.response) : bounded.collector.body());
-      const problem = failure ?? (isTooLarge ? notStored(tooLong) : undefined);
+      const isTooLarge = bounded.isTooLarge;
+      const failure = await end(each, isTooLarge ? responseTooLarge(stored.response) : bounded.collector.body());
+      const problem = failure ?? (isTooLarge ? notStored(tooLargeToStore) : undefined);
       if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.end()}`;
     } catch (error) {
-      const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
-      if (!each.isStored) return refuse(each, reason);
-      const shown = toGatewayError(reason, started.run.runId);
-      logInternalError(log, error, shown);
+      if (!each.isStored) return refuse(each, errorThatEnded(error, controller.signal));
+      const shown = errorOfRun(error, controller.signal, { id: started.run.runId, log });
       const problem = await end(each, bounded.collector.failure(shown));
       if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.failure(shown)}`;
     }
@@ -191,7 +169,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
       const { caller, format, model } = answer;
       const time = now();
       const head = { runId: started.run.runId, created: started.created ?? Math.floor(time / 1000), model };
-      const bounded = boundedCollector(format.collect(head));
+      const bounded = boundedResponse(format.collect(head));
       const response = bounded.collector.begun();
       const stored = { ...toStored(response, answer), created: time, isRunning: true };
       const { id } = stored;
@@ -232,16 +210,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
   };
 }
 
-const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> => wait(milliseconds, undefined, { signal });
-
-const tooLong = `it is larger than ${storedResponseCharacters} characters`;
-
-function tooLarge(begun: JsonObject): JsonObject {
-  const problem = `The answer has more than ${storedResponseCharacters} characters, and was not stored.`;
-  return failedResponse(begun, new GatewayError('payload_too_large', `${problem} Ask for less at once.`));
-}
-
 function inputTooLarge(): GatewayError {
-  const most = `${storedResponseCharacters} characters`;
+  const most = `${storedAnswerCharacters} characters`;
   return invalidField('input', `only a response that is stored can run in the background, and the input has more than ${most}.`);
 }

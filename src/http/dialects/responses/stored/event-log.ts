@@ -10,7 +10,7 @@ interface Chunk {
   last: number;
 }
 
-/** The events of one response in memory, for readers that come and go. What the memory has lost is left out. */
+/** The events of one response in memory, for readers that come and go. Events that were dropped from memory are left out. */
 export class EventLog {
   readonly #memory: FairMap<string>;
   readonly #owner: string;

@@ -56,7 +56,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
       throw notFound(`there is no stored response ${what}. ${cause} ${wholeInput}`);
     }
     if (history.type === 'too_long') {
-      const cure = 'Begin a new conversation, with what matters of this one as input.';
+      const cure = 'Start a new conversation and include what you still need as input.';
       const most = `${limits.responseHistory} responses or ${responseHistoryCharacters} characters`;
       throw wrongPrevious(`the conversation up to ${shown} has more than ${most}. ${cure}`);
     }
@@ -67,7 +67,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
   async function restore(caller: Caller, { previousId, own }: Asked): Promise<Restored> {
     const history = previousId === undefined ? [] : await findHistory(caller, previousId, own);
     const known = new Set(history.map(idOf).filter((id) => id !== ''));
-    // Some clients send or name again what the earlier responses have.
+    // Some clients send or name items again that the earlier responses have.
     const added = own.filter((item) => !known.has(referenceIn(item) ?? '') && !(isOfAnswer(item) && known.has(idOf(item))));
     const references = added.flatMap((item) => referenceIn(item) ?? []);
     const found = references.length === 0 ? new Map() : await store.findItems(caller.id, references, responseHistoryCharacters);
@@ -87,7 +87,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
   return (body: unknown, caller: Caller): MaybePromise<PreparedBody> => {
     if (!isJsonObject(body)) return { body, restored: 0 };
     const { store: wanted = null } = body;
-    // The schema says what is wrong with it.
+    // The schema reports what is wrong.
     if (wanted !== null && typeof wanted !== 'boolean') return { body, restored: 0 };
     const isStored = isStoring && wanted !== false;
     if (body['background'] === true && !isStored) {

@@ -6,7 +6,7 @@ import { responseFormat } from '../response-wire.ts';
 import type { AnswerToStore } from './store-answers.ts';
 import { withoutRestored } from './prepare-request.ts';
 import type { StoredRequest } from './prepare-request.ts';
-import { withDecisionsAlone } from './stored-items.ts';
+import { withDecisionsOnly } from './stored-items.ts';
 import type { StoredResponses } from './stored-responses.ts';
 
 /** Stores responses as the requests for them say. */
@@ -18,11 +18,11 @@ export function createResponseStorage({
   function storeFor(request: StoredRequest, caller: Caller): NonNullable<PreparedChat['store']> {
     if (request.isBackground) background.requireRoom(caller);
     return ({ request: { model, stream }, options, decisions }): StoredAnswer => {
-      const stored = decisions === undefined ? request : { ...request, input: withDecisionsAlone(request.input) };
+      const stored = decisions === undefined ? request : { ...request, input: withDecisionsOnly(request.input) };
       const answer: AnswerToStore = { caller, request: stored, format: responseFormat(options), model };
       return {
         format: answer.format,
-        storing: (started, signal) => answers.storing(started, answer, signal),
+        storing: (started) => answers.storing(started, answer),
         save: (response) => answers.save(response, answer),
         ...(request.isBackground && {
           async runInBackground(started, how) {

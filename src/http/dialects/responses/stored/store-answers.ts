@@ -1,16 +1,14 @@
 import type { Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import type { StartedRun } from '../../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../../runs/started-run.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../../shared/text-length.ts';
-import { notStored, notStoredFor } from '../../answers/not-stored.ts';
+import { notStoredFor } from '../../answers/not-stored.ts';
+import { AnswerSaver, BoundedCollector, storedAnswerCharacters, warnTooLarge } from '../../answers/store-answer.ts';
 import type { ResponseCollector, ResponseFormat } from '../response-wire.ts';
 import type { StoredRequest } from './prepare-request.ts';
 import { idOf, withoutMedia } from './stored-items.ts';
-
-/** One response with the input of its request, as JSON. If it is larger, images and files are left out; if its texts alone are larger, it is not stored. */
-export const storedResponseCharacters = 2 * 1024 * 1024;
 
 export type StorageLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
 
@@ -31,19 +29,19 @@ export interface AnswerToStore {
 
 export interface ResponseSaver {
   /** The run, whose answer is stored before its end is sent, and ends with what `save` returns. Answers that fail or are cut off are not stored. */
-  storing(started: StartedRun, answer: AnswerToStore, signal: AbortSignal): StartedRun;
-  /** Stores a whole response. Never rejects. Returns what its client has to know if it could not be stored. */
+  storing(started: StartedRun, answer: AnswerToStore): StartedRun;
+  /** Stores a whole response. Never rejects. Returns a warning for its client if it could not be stored. */
   save(response: JsonObject, answer: Pick<AnswerToStore, 'caller' | 'request'>): Promise<ChatEvent | undefined>;
   /** Resolves when everything so far is durable. */
   settled(): Promise<void>;
 }
 
 export function createResponseSaver({ store, now, log }: ResponseSaverOptions): ResponseSaver {
-  const saving = new Set<Promise<ChatEvent | undefined>>();
+  const saver = new AnswerSaver();
 
   async function add(response: JsonObject, { caller, request }: Pick<AnswerToStore, 'caller' | 'request'>): Promise<ChatEvent | undefined> {
     const stored = withinBounds({ ...toStored(response, { caller, request }), created: now(), isRunning: false });
-    if (stored === undefined) return warnTooLarge(log, idOf(response));
+    if (stored === undefined) return warnTooLarge(log, { response_id: idOf(response) }, 'a response');
     try {
       await store.add(stored);
       return undefined;
@@ -53,64 +51,28 @@ export function createResponseSaver({ store, now, log }: ResponseSaverOptions): 
     }
   }
 
-  const save: ResponseSaver['save'] = async (response, answer) => {
-    const saved = add(response, answer);
-    saving.add(saved);
-    const problem = await saved;
-    saving.delete(saved);
-    return problem;
-  };
-
   return {
-    save,
-    storing(started, answer, signal) {
+    save: (response, answer) => saver.save(() => add(response, answer)),
+    storing(started, answer) {
       const created = started.created ?? Math.floor(now() / 1000);
-      const bounded = boundedCollector(answer.format.collect({ runId: started.run.runId, created, model: answer.model }));
-      return {
-        ...started,
-        created,
-        async stream(emit) {
-          await started.stream((events) => {
-            bounded.add(events);
-            return emit(events);
-          });
-          if (signal.aborted) return;
-          const problem = bounded.isTooLarge()
-            ? warnTooLarge(log, idOf(bounded.collector.begun()))
-            : await save(bounded.collector.body(), answer);
-          if (problem !== undefined) await emit([problem]);
-        },
-      };
+      const bounded = boundedResponse(answer.format.collect({ runId: started.run.runId, created, model: answer.model }));
+      return saver.storing({ ...started, created }, bounded, async () =>
+        bounded.isTooLarge
+          ? warnTooLarge(log, { response_id: idOf(bounded.collector.begun()) }, 'a response')
+          : add(bounded.collector.body(), answer),
+      );
     },
-    async settled() {
-      await Promise.all(saving);
-    },
+    settled: () => saver.settled(),
   };
 }
 
-/** Collects no more than can be stored. */
-export function boundedCollector(collector: ResponseCollector): {
-  collector: ResponseCollector;
-  add: (events: readonly ChatEvent[]) => void;
-  isTooLarge: () => boolean;
-} {
-  let characters = 0;
-  const isTooLarge = (): boolean => characters > storedResponseCharacters;
-  return {
-    collector,
-    isTooLarge,
-    add(events) {
-      for (const event of events) {
-        characters += charactersOf(event);
-        if (!isTooLarge()) collector.add(event);
-      }
-    },
-  };
+export function boundedResponse(collector: ResponseCollector): BoundedCollector<ResponseCollector> {
+  return new BoundedCollector(collector, charactersOf);
 }
 
 function charactersOf(event: ChatEvent): number {
   if (event.type === 'text' || event.type === 'reasoning') return event.text.length;
-  // Of a run's other events, the answer has little or nothing.
+  // Other events of a run add little or nothing to the answer.
   if (event.type === 'run-event' && event.event.type !== 'tool.result' && event.event.type !== 'tool.call') return 0;
   return JSON.stringify(event).length;
 }
@@ -132,13 +94,7 @@ export function withinBounds(stored: StoredResponse): StoredResponse | undefined
 
 /** The largest requests are five times as large, and serializing them would hold up the gateway. */
 function isWithinBounds({ input, response }: StoredResponse): boolean {
-  const most = storedResponseCharacters;
+  const most = storedAnswerCharacters;
   if (hasMoreTextThan([input, response], most)) return false;
   return JSON.stringify(input).length + JSON.stringify(response).length <= most;
-}
-
-function warnTooLarge(log: StorageLog, id: string): ChatEvent {
-  const why = `it is larger than ${storedResponseCharacters} characters`;
-  log.warn({ response_id: id }, `a response was not stored: ${why}`);
-  return notStored(why);
 }

@@ -2,7 +2,7 @@ import type { StoredResponse } from '../../../../core/stores/response-store.ts';
 import { isJsonObject } from '../../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
 
-/** The items of an `input`; undefined for what is none, which the schema of the request refuses. */
+/** The items of an `input`; undefined for anything else, which the schema of the request refuses. */
 export function itemsIn(input: JsonValue | undefined): JsonObject[] | undefined {
   if (input === undefined || input === null) return [];
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
@@ -35,7 +35,7 @@ function partsOf({ role, content }: JsonObject): JsonValue | undefined {
 
 /**
  * The items of responses that build on each other, before those of the next request. Calls that wait may be decided elsewhere, by a person or a program:
- * in the place of those that no item decides stands the link to the page, which a run replaces by what came of them.
+ * those that no item decides are replaced by the link to the page, which a run replaces by their results.
  */
 export function toHistory(responses: readonly Pick<StoredResponse, 'input' | 'response'>[], next: readonly JsonObject[]): JsonObject[] {
   const decisions = [...responses.flatMap(({ input }) => input), ...next].filter(({ type }) => type === decisionType);
@@ -50,7 +50,7 @@ export function toHistory(responses: readonly Pick<StoredResponse, 'input' | 're
   });
 }
 
-/** The items with words in the place of images and files. */
+/** The items with a note instead of each image and file. */
 export function withoutMedia(items: readonly JsonObject[]): JsonObject[] {
   return items.map((item) => {
     const field = Array.isArray(item['content']) ? 'content' : 'output';
@@ -64,14 +64,14 @@ function withoutMediaPart(part: JsonValue): JsonValue {
   return { type: 'input_text', text: `[${part['type']} left out: too large to be stored]` };
 }
 
-/** Whether an item is part of an answer, and not of what is said to it. */
+/** Whether an item is part of an answer, not of a request. */
 export function isOfAnswer({ role, type }: JsonObject): boolean {
   if (role !== undefined) return role === 'assistant';
   return typeof type === 'string' && !type.endsWith('_output') && type !== decisionType;
 }
 
-/** The items of a request whose run goes on with its decisions alone: what stands beside them is no part of the conversation. */
-export function withDecisionsAlone(items: readonly JsonObject[]): JsonObject[] {
+/** The items of a request that resumes a run with decisions: other new items are no part of the conversation. */
+export function withDecisionsOnly(items: readonly JsonObject[]): JsonObject[] {
   const last = items.findLastIndex(isOfAnswer);
   return items.filter(({ type }, index) => index <= last || type === decisionType);
 }

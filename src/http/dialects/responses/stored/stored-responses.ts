@@ -21,7 +21,7 @@ interface StoredResponsesOptions {
   log: StorageLog;
 }
 
-/** What is kept of responses, for their own callers. */
+/** The stored responses, each for its own caller. */
 export interface StoredResponses {
   prepare: ReturnType<typeof createRequestPreparer>;
   answers: ResponseSaver;
@@ -34,7 +34,7 @@ export interface StoredResponses {
   delete(caller: Caller, id: string): Promise<void>;
   /** The response as it is then; one that has ended stays as it is. @throws as `read`; `invalid_request` for one that did not run in the background */
   cancel(caller: Caller, id: string): Promise<JsonObject>;
-  /** Deletes what is too old. */
+  /** Deletes responses that are too old. */
   prune(): Promise<void>;
   /** To be called when no run is active any more. Resolves when everything is durable. */
   settle(): Promise<void>;
@@ -65,7 +65,7 @@ export function createStoredResponses({ store, isStoring, newId, now, log }: Sto
       if (previousId === undefined) return input;
       const bounds = { responses: limits.responseHistory, characters: responseHistoryCharacters };
       const history = await store.findHistory(caller.id, previousId, bounds);
-      // Of a conversation that is not whole any more, there is its own input at least.
+      // If earlier responses are gone, at least the input of this one is returned.
       if (history.type !== 'found') return input;
       return [...history.responses.flatMap((earlier) => [...earlier.input, ...outputIn(earlier.response)]), ...input];
     },
@@ -95,7 +95,7 @@ export function createStoredResponses({ store, isStoring, newId, now, log }: Sto
   };
 }
 
-/** Of a gateway that was stopped, or could not store the end. */
+/** The response of a gateway that was stopped, or could not store the end. */
 function interrupted(stored: StoredResponse): StoredResponse {
   const problem =
     'The gateway stopped before this response was complete, or could not store it. Whether calls that were running took effect is unknown.';

@@ -1,18 +1,18 @@
-import { toPendingApproval } from '../chat/suspend/run-suspensions.ts';
-import type { ApprovalLinkSigner, ApprovalTokenSigner } from '../chat/suspend/run-suspensions.ts';
-import type { PendingApproval, RequestedDecision } from '../core/user-input/approval.ts';
-import type { Caller } from '../core/callers/caller.ts';
-import { GatewayError, invalidField } from '../core/errors.ts';
-import type { ErrorCode } from '../core/errors.ts';
-import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
+import { toPendingApproval } from '../../chat/suspend/run-suspensions.ts';
+import type { ApprovalLinkSigner, ApprovalTokenSigner } from '../../chat/suspend/run-suspensions.ts';
+import type { PendingApproval, RequestedDecision } from '../../core/user-input/approval.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
+import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
 
 /**
- * `complete`: this caller, and nobody else, has to resume the run, all of whose calls have stood in `approval`. `recorded`: other calls wait still, those
- * in `approval`.
+ * `complete`: this caller, and nobody else, has to resume the run; `approval` has all calls that waited. `recorded`: the calls in `approval` still
+ * wait.
  */
-type DecidedRun = { run: WaitingRun; approval: PendingApproval } & (
-  | { type: 'complete'; decided: DecidedCall[] }
+type DecidedRun = { run: RunAwaitingApproval; approval: PendingApproval } & (
+  | { type: 'complete'; decided: readonly DecidedCall[] }
   | { type: 'recorded'; waiting: WaitingCall[] }
 );
 
@@ -34,19 +34,20 @@ interface DecisionOnCall {
   call: PendingApproval['calls'][number];
 }
 
-/** What says that a decision comes too late or to the wrong place. Its own codes and statuses are for the route of decisions. */
-const misplaced: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'invalid_approval_token', 'approval_expired']);
+/** The errors of a decision that is too late or about another run. Their codes and statuses are only for the route of decisions. */
+const rejections: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'invalid_approval_token', 'approval_expired']);
 
 export function createRequestedDecisions({ store, tokens, links, decisions }: RequestedDecisionsOptions): RequestedDecisions {
   async function findOpen(
     requested: readonly RequestedDecision[],
     caller: Caller,
-  ): Promise<{ run: WaitingRun; approval: PendingApproval; calls: DecisionOnCall[] }> {
+  ): Promise<{ run: RunAwaitingApproval; approval: PendingApproval; calls: DecisionOnCall[] }> {
     const [first] = requested;
     if (first === undefined) throw new Error('There is nothing to decide');
     const found = await store.find(first.runId);
-    if (found === undefined || found.callerId !== caller.id || found.type === 'closed') throw refusal(first, noneWaits);
+    if (found?.type !== 'open' || found.callerId !== caller.id) throw refusal(first, noneWaits);
     const { run } = found;
+    if (run.connect !== undefined) throw refusal(first, noneWaits);
     const approval = toPendingApproval(run, { tokens, links });
     const calls = requested.map((decision) => {
       const call = decision.runId === run.id ? approval.calls.find(({ token }) => decision.isAbout(token)) : undefined;
@@ -63,14 +64,19 @@ export function createRequestedDecisions({ store, tokens, links, decisions }: Re
       for (const { requested: decision, call } of calls) {
         const proof = { proof: call.token, answer: decision.answer, isRemembered: false };
         const outcome = await decisions.decide({ runId: run.id, callId: call.id }, proof, caller).catch((error: unknown) => {
-          if (error instanceof GatewayError && misplaced.has(error.code)) throw refusal(decision, error.message);
+          if (error instanceof GatewayError && rejections.has(error.code)) throw refusal(decision, error.message);
           throw error;
         });
         if (outcome.type === 'complete') return { ...outcome, approval };
         waiting = outcome.waiting;
       }
-      const left = run.calls.filter(({ id }) => waiting.includes(id));
-      return { type: 'recorded', run, waiting: left, approval: toPendingApproval({ ...run, calls: left }, { tokens, links }) };
+      const stillWaiting = run.calls.filter(({ id }) => waiting.includes(id));
+      return {
+        type: 'recorded',
+        run,
+        waiting: stillWaiting,
+        approval: toPendingApproval({ ...run, calls: stillWaiting }, { tokens, links }),
+      };
     },
   };
 }

@@ -1,30 +1,29 @@
-import { connectScope } from '../chat/suspend/run-suspensions.ts';
-import { connectResponse } from '../chat/suspend/suspend-run.ts';
-import type { Caller } from '../core/callers/caller.ts';
-import { serversOf } from '../core/user-input/connect.ts';
-import type { OwnCredentials } from '../core/callers/credentials.ts';
-import { GatewayError, shownId } from '../core/errors.ts';
-import type { RunContext } from '../core/runs/run.ts';
-import type { RunLog } from '../core/runs/run-log.ts';
-import type { DecidedCall, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
-import type { ActiveRuns } from './active-runs.ts';
+import { connectScope } from '../../chat/suspend/run-suspensions.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { serversOf } from '../../core/user-input/connect.ts';
+import type { OwnCredentials } from '../../core/callers/credentials.ts';
+import { GatewayError, shownId } from '../../core/errors.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { DecidedCall, RunAwaitingConnection, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type { ActiveRuns } from '../active-runs.ts';
 import type { ApprovalDecisionsOptions } from './approval-decisions.ts';
 import type { ResumeWhenConnected } from './followed-runs.ts';
-import { approvalHandoverMs } from './approval-decisions.ts';
+import { alreadyClaimed } from './suspended-runs.ts';
+import type { SuspendedRuns } from './suspended-runs.ts';
 
 interface ConnectedRunsOptions {
-  store: Pick<WaitingRunStore, 'find' | 'close'>;
+  store: Pick<WaitingRunStore, 'find'>;
+  suspended: Pick<SuspendedRuns, 'claim'>;
   tokens: ApprovalDecisionsOptions['tokens'];
   credentials: Pick<OwnCredentials, 'stateOf' | 'watch'>;
-  log: Pick<RunLog, 'find' | 'resume'>;
   runs: Pick<ActiveRuns, 'whenOver' | 'requireReady' | 'resume'>;
-  /** Called if a run cannot go on for another reason than that it was resumed elsewhere. */
+  /** Called if a run cannot continue, unless it was resumed elsewhere. */
   onFault: (error: unknown, runId: string) => void;
 }
 
-/** A run that whoever gets it, and nobody else, has to resume. */
+/** A claimed run: only the caller who gets it may resume it, and has to. */
 interface ConnectedRun {
-  run: WaitingRun;
+  run: RunAwaitingConnection;
   decided: readonly DecidedCall[];
 }
 
@@ -38,50 +37,32 @@ export interface ConnectedRuns {
   resumeWhenConnected: ResumeWhenConnected;
 }
 
-export function createConnectedRuns({ store, tokens, credentials, log, runs, onFault }: ConnectedRunsOptions): ConnectedRuns {
-  async function findOpen(runId: string, caller: Caller): Promise<WaitingRun & Required<Pick<WaitingRun, 'connect'>>> {
+export function createConnectedRuns({ store, suspended, tokens, credentials, runs, onFault }: ConnectedRunsOptions): ConnectedRuns {
+  async function findOpen(runId: string, caller: Caller): Promise<RunAwaitingConnection> {
     const found = await store.find(runId);
-    // Not even for an administrator: the run goes on as its caller, with that caller's credentials.
+    // Not even for an administrator: the run continues as its caller, with that caller's credentials.
     if (found === undefined || found.callerId !== caller.id)
       throw new GatewayError('not_found', `No run ${shownId(runId)} of yours waits until you have connected. A run waits for 24 hours.`);
-    if (found.type === 'closed') throw resumedBefore();
+    if (found.type === 'closed') throw alreadyClaimed('connection');
     const { run } = found;
-    if (run.connect !== undefined) return { ...run, connect: run.connect };
+    if (run.connect !== undefined) return run;
     throw new GatewayError('conflict', 'This run waits for an approval: POST /api/runs/{id}/approvals/{call_id} decides, and resumes it.');
   }
 
-  async function missingOf({ connect }: Required<Pick<WaitingRun, 'connect'>>, caller: Caller): Promise<string[]> {
+  async function missingOf({ connect }: RunAwaitingConnection, caller: Caller): Promise<string[]> {
     const missing: string[] = [];
     for (const { server } of serversOf(connect)) {
       const state = await credentials.stateOf(caller, server);
-      // Of a server that is gone nothing can be given: the run goes on without.
+      // The run continues without a server that no longer exists.
       if (state !== undefined && state !== 'connected') missing.push(server);
     }
     return missing;
   }
 
-  /** @throws GatewayError `conflict` if it was resumed meanwhile, and as `ActiveRuns.start` */
-  async function claim(run: WaitingRun & Required<Pick<WaitingRun, 'connect'>>, caller: Caller): Promise<ConnectedRun> {
-    runs.requireReady(caller, run.request);
-    // The log checks at its first read which runs are suspended: it has to see this one before it is closed.
-    await log.find(run.id);
-    if (!(await runs.whenOver(run.id, approvalHandoverMs)))
-      throw new GatewayError('conflict', 'The answer with this token has not ended yet. Read it to its end, then resume the run.');
-    if (!(await store.close(run.id, run.waitId))) throw resumedBefore();
-    const { again } = run;
-    if (again === undefined) {
-      const recorder = await log.resume(run.id);
-      for (const call of run.connect)
-        recorder?.record({ type: 'run-event', event: { type: 'connect.response', data: connectResponse(call, 'connected') } });
-      recorder?.end({ status: 'waiting' });
-    }
-    return { run, decided: again?.left ?? run.decided ?? [] };
-  }
-
   async function resumeIfConnected({ runId, caller, readHeader }: RunContext): Promise<void> {
     const run = await findOpen(runId, caller);
     if ((await missingOf(run, caller)).length > 0) return;
-    const { decided } = await claim(run, caller);
+    const decided = await suspended.claim({ run, caller, runs });
     const started = await runs.resume(run, decided, { caller, controller: new AbortController(), readHeader });
     // The stream that was followed gets it.
     await started.stream(() => undefined);
@@ -97,7 +78,7 @@ export function createConnectedRuns({ store, tokens, credentials, log, runs, onF
           'credential_required',
           `You have not connected to ${missing.map((server) => `"${server}"`).join(' and ')} yet. Open the link of the answer, or send POST /api/credentials/{server}/connect for a new one; then send this token again.`,
         );
-      return claim(run, caller);
+      return { run, decided: await suspended.claim({ run, caller, runs }) };
     },
 
     resumeWhenConnected(waited, servers) {
@@ -117,16 +98,9 @@ export function createConnectedRuns({ store, tokens, credentials, log, runs, onF
   };
 }
 
-function resumedBefore(): GatewayError {
-  return new GatewayError(
-    'conflict',
-    'This run was resumed already, or was cancelled. A token is good once. GET /api/runs/{id} shows what happened.',
-  );
-}
-
 function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
   if (state === 'valid') return;
   if (state === 'expired') throw new GatewayError('approval_expired', 'The token expired after 24 hours. Ask again in the chat.');
-  const message = 'token: does not belong to this run. Send the token that stands in `connect` of the answer.';
+  const message = 'token: does not belong to this run. Send the token from `connect` in the answer.';
   throw new GatewayError('invalid_approval_token', message, { param: 'token' });
 }

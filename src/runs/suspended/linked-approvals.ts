@@ -1,13 +1,13 @@
-import type { ApprovalAnswer } from '../core/user-input/approval.ts';
-import type { Caller } from '../core/callers/caller.ts';
-import { GatewayError } from '../core/errors.ts';
-import type { LoggedRun, RunLog } from '../core/runs/run-log.ts';
-import type { RunTranscripts } from '../chat/suspend/run-transcripts.ts';
-import type { WaitHead, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
-import type { ActiveRuns } from './active-runs.ts';
+import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { LoggedRun, RunLog } from '../../core/runs/run-log.ts';
+import type { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
+import type { WaitHead, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type { ActiveRuns } from '../active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
-import { logChat } from './run-stats.ts';
-import type { ChatLog } from './run-stats.ts';
+import { logChat } from '../run-stats.ts';
+import type { ChatLog } from '../run-stats.ts';
 
 interface SignedLinks {
   sign(wait: WaitScope): string;
@@ -36,8 +36,8 @@ interface LinkedApprovalsOptions {
 }
 
 /**
- * What a link leads to. `over`: nothing of it still waits; `run` is the log of the run, as long as it is kept, and `answer` its answer. If other calls
- * of the run wait now, `next` is their link, for whoever has decided here.
+ * What a link leads to. `over`: none of its calls waits any more; `run` is the log of the run, while there is one, and `answer` its answer. If other
+ * calls of the run wait now, `next` is their link, for the person who has decided here.
  */
 export type LinkedRun = { runId: string; callerId: string } & (
   | { type: 'open'; run: WaitingRun; answers: ReadonlyMap<string, ApprovalAnswer> }
@@ -51,13 +51,13 @@ export interface LinkedDecision {
 }
 
 /**
- * Decisions by the link to the page of an approval. The link is proof enough, for the calls of one suspension and for nothing else; the run continues
- * as the caller whom it belongs to, without anybody who reads its answer as it comes.
+ * Decisions by the link to the page of an approval. The link is sufficient proof, but only for the calls of one suspension. The run continues as the
+ * caller whom it belongs to, and no client streams its answer.
  */
 export interface LinkedApprovals {
   /** Changes nothing, because previews of links fetch them too. @throws GatewayError `not_found`, `approval_expired` */
   find(link: string): Promise<LinkedRun>;
-  /** For whoever has decided by this link: shows them, unlike others who have it, where the run goes on to. */
+  /** Proves that a person has decided by this link. Only they are shown the link to the calls that wait next. */
   receiptOf(link: string): string;
   checkReceipt(receipt: string, link: string): boolean;
   /**
@@ -94,7 +94,7 @@ export function createLinkedApprovals({ store, links, transcripts, decisions, ru
       const head = await findHead(link);
       const { runId, callerId, expires, isOpen } = head;
       if (!links.check(link, head)) {
-        // Of an earlier suspension of the same run.
+        // The link may be of an earlier suspension of the same run.
         if ((await transcripts.find({ id: runId, callerId }, link)) === undefined) throw unknownLink();
         return { ...(await findOver(link, head)), ...(isOpen && { next: links.sign(head) }) };
       }
@@ -137,10 +137,7 @@ export function createLinkedApprovals({ store, links, transcripts, decisions, ru
   };
 }
 
-/** The same for a link that was made up and for one whose run is gone, which nobody can tell apart. */
+/** The same answer for a forged link and for one whose run is gone, so that they cannot be told apart. */
 function unknownLink(): GatewayError {
-  return new GatewayError(
-    'not_found',
-    'No calls wait behind this link. It is complete only as it stands in the chat, and good for 24 hours.',
-  );
+  return new GatewayError('not_found', 'No calls wait behind this link. Copy the whole link from the chat. It is valid for 24 hours.');
 }

@@ -1,16 +1,14 @@
-import type { ChatEvent } from '../core/chat/chat.ts';
-import { connectResponse } from '../chat/suspend/suspend-run.ts';
-import type { RunContext } from '../core/runs/run.ts';
-import { isWithin } from '../core/callers/people.ts';
-import { waitAtMost, waitUnlessAborted } from '../shared/wait-for.ts';
-import type { Emit } from '../shared/emit.ts';
-import type { ConnectingCall } from '../core/user-input/connect.ts';
-import type { DecidedCall } from '../core/runs/suspended-run.ts';
-import type { ActiveRuns, StartedRun } from './active-runs.ts';
-import { decisionData } from './approval-decisions.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import { isWithin } from '../../core/callers/people.ts';
+import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
+import type { Emit } from '../../shared/emit.ts';
+import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunStage, StartedRun } from '../started-run.ts';
+import { resumptionEvents } from './suspended-runs.ts';
 
 export interface FollowOptions {
-  /** Of the client that reads the stream. */
+  /** Aborted when the client that reads the stream has left. */
   signal: AbortSignal;
   /** How long each suspension is waited for. */
   timeoutMs: number;
@@ -19,71 +17,53 @@ export interface FollowOptions {
 /** Resumes a run as soon as its caller has connected to all servers that it waits for; until the returned function is called. Must not throw. */
 export type ResumeWhenConnected = (run: RunContext, servers: readonly string[]) => () => void;
 
-/**
- * Lets the stream of a suspended run stay open, and go on with what the run emits once another request has resumed it, or its caller has connected.
- */
+/** Keeps the streams of suspended runs open, and continues them when another request has resumed the run, or its caller has connected. */
 export interface FollowedRuns {
-  /** The runs; each resumed one is also emitted to the stream that follows it. */
-  runs: ActiveRuns;
+  /** Emits a resumed run also to the stream that follows it. */
+  share: RunStage;
   /** A run whose stream ends with the run, or when nobody decides in time. Only this end is emitted as its finish. */
-  follow: (started: StartedRun, options: FollowOptions) => StartedRun;
-  /** Ends the streams that wait for a decision: of one run, or all of them. */
-  stopWaiting: (runId?: string) => void;
+  follow(started: StartedRun, options: FollowOptions, resumeWhenConnected: ResumeWhenConnected): StartedRun;
+  /** Ends the stream that waits for this run. */
+  stopWaitingFor: (runId: string) => void;
+  /** Ends the streams that wait for a run of this key and its people, or of this caller. */
+  stopWaitingOf: (ownerId: string) => void;
+  stopWaiting(): void;
 }
 
-export function createFollowedRuns(active: ActiveRuns, resumeWhenConnected: ResumeWhenConnected): FollowedRuns {
+export function createFollowedRuns(): FollowedRuns {
   const followers = new Map<string, Follower>();
 
-  async function streamParts(follower: Follower, started: StartedRun, { signal, timeoutMs }: FollowOptions): Promise<void> {
-    await started.stream(follower.emit);
-    for (let part = follower.takePart(); part !== undefined || follower.isWaiting; part = follower.takePart()) {
-      if (part !== undefined) {
-        await waitUnlessAborted(part, signal);
-        continue;
-      }
-      const leave = follower.servers.length === 0 ? undefined : resumeWhenConnected(started.run, follower.servers);
-      try {
-        const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
-        if (isOver) return await follower.finish();
-      } finally {
-        leave?.();
-      }
-    }
-  }
-
-  function stopAllOf(ownerId: string): void {
-    for (const follower of followers.values()) if (isWithin(follower.callerId, ownerId)) follower.stop();
-  }
-
   return {
-    runs: {
-      ...active,
-      async resume(run, decided, who) {
-        const started = await active.resume(run, decided, who);
-        const follower = followers.get(started.run.runId);
-        return follower === undefined
-          ? started
-          : toShared(started, follower, { decided: run.connect === undefined ? decided : [], connected: run.connect ?? [] });
-      },
-      cancelEvery(callerId, message) {
-        const ended = active.cancelEvery(callerId, message);
-        stopAllOf(callerId);
-        return ended;
-      },
-      cancelAllOf(callerId) {
-        const ended = active.cancelAllOf(callerId);
-        stopAllOf(callerId);
-        return ended;
-      },
+    share(started, { resumed }) {
+      const follower = followers.get(started.run.runId);
+      if (follower === undefined || resumed === undefined) return started;
+      const first = resumptionEvents(resumed.run, resumed.decided);
+      return { ...started, stream: (emit) => follower.share(started.stream, { first, emit }) };
     },
 
-    follow(started, options) {
+    follow(started, { signal, timeoutMs }, resumeWhenConnected) {
       const { runId, caller } = started.run;
+      async function streamParts(follower: Follower): Promise<void> {
+        await started.stream(follower.emit);
+        for (let part = follower.takePart(); part !== undefined || follower.isWaiting; part = follower.takePart()) {
+          if (part !== undefined) {
+            await waitUnlessAborted(part, signal);
+            continue;
+          }
+          const leave = follower.servers.length === 0 ? undefined : resumeWhenConnected(started.run, follower.servers);
+          try {
+            const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
+            if (isOver) return await follower.finish();
+          } finally {
+            leave?.();
+          }
+        }
+      }
       async function stream(emit: Emit<ChatEvent>): Promise<void> {
         const follower = new Follower(caller.id, emit);
         followers.set(runId, follower);
         try {
-          await streamParts(follower, started, options);
+          await streamParts(follower);
         } finally {
           follower.leave();
           followers.delete(runId);
@@ -92,28 +72,24 @@ export function createFollowedRuns(active: ActiveRuns, resumeWhenConnected: Resu
       return { ...started, stream };
     },
 
-    stopWaiting(runId) {
-      for (const [id, follower] of followers) if (runId === undefined || id === runId) follower.stop();
+    stopWaitingFor: (runId) => followers.get(runId)?.stop(),
+    stopWaitingOf(ownerId) {
+      for (const follower of followers.values()) if (isWithin(follower.callerId, ownerId)) follower.stop();
+    },
+    stopWaiting() {
+      for (const follower of followers.values()) follower.stop();
     },
   };
 }
 
-function toShared(
-  started: StartedRun,
-  follower: Follower,
-  responses: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[] },
-): StartedRun {
-  return { ...started, stream: (emit) => follower.share(started.stream, { ...responses, emit }) };
-}
-
-/** One stream over all parts of its run: from its start, and from each time it was resumed. */
+/** One stream over all parts of its run: the first part, and one for each time it was resumed. */
 class Follower {
   readonly callerId: string;
   readonly #emit: Emit<ChatEvent>;
   #hasLeft = false;
   #hasStopped = false;
   #isWaiting = false;
-  /** Ends of the parts that have begun and were not taken yet. */
+  /** The parts that have begun and were not taken yet; each resolves at its end. */
   readonly #parts: Promise<void>[] = [];
   #wake: () => void = () => undefined;
   #heldFinish: ChatEvent | undefined;
@@ -130,7 +106,7 @@ class Follower {
   /** The servers to connect to, if that is what is waited for. */
   servers: readonly string[] = [];
 
-  /** Whether a link to decide or connect with was emitted last. Without a link nobody who reads this stream can do so. */
+  /** Whether the last thing emitted is a link to decide or connect with. Without a link, nobody who reads this stream can do so. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
@@ -168,26 +144,17 @@ class Follower {
   }
 
   /** Streams a resumed run to its own reader and into this stream, whose end does not end the run, and which gets the decisions first. */
-  async share(
-    stream: StartedRun['stream'],
-    { decided, connected, emit }: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[]; emit: Emit<ChatEvent> },
-  ): Promise<void> {
+  async share(stream: StartedRun['stream'], { first, emit }: { first: readonly RunEvent[]; emit: Emit<ChatEvent> }): Promise<void> {
     if (this.#hasLeft) return stream(emit);
     this.#isWaiting = false;
     this.#repeatedSources = this.#sources;
     this.#isBreakDue = true;
-    void this.#pass([
-      ...decided.map((each): ChatEvent => ({ type: 'run-event', event: { type: 'approval.response', data: decisionData(each) } })),
-      ...connected.map((call): ChatEvent => ({
-        type: 'run-event',
-        event: { type: 'connect.response', data: connectResponse(call, 'connected') },
-      })),
-    ]);
+    void this.#pass(first.map((event): ChatEvent => ({ type: 'run-event', event })));
     const over = stream((events) => {
       const [own, following] = [emit(events), this.#pass(events)];
       return own === undefined ? following : Promise.all([own, following]).then(() => undefined);
     });
-    // The error goes to whoever resumed the run, too.
+    // The reader that resumed the run gets the error, too.
     over.catch(() => undefined);
     this.#parts.push(over);
     this.#wake();

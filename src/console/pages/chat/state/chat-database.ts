@@ -1,4 +1,4 @@
-import type { Chat } from '../pages/chat/state/chat.ts';
+import type { Chat } from './chat.ts';
 
 /** The IndexedDB database with whole chats: their images are too large for `localStorage`. */
 const databaseName = 'toolwharf';

@@ -1,0 +1,96 @@
+import type { ChatEvent, ChatMessage, Source } from '../core/chat/chat.ts';
+import type { Metrics } from '../core/runs/metrics.ts';
+import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
+import type { RunContext } from '../core/runs/run.ts';
+import type { RunProgress, RunSuspension } from '../core/runs/suspended-run.ts';
+import { runAsPreset } from '../chat/loop/run-as-preset.ts';
+import type { PresetServices } from '../chat/loop/run-as-preset.ts';
+import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
+import type { Emit } from '../shared/emit.ts';
+import { createCancellableCalls } from './cancellable-calls.ts';
+import { endingOf, reportRun } from './report-run.ts';
+import { RunEnd } from './running-runs.ts';
+import type { RunningRun } from './running-runs.ts';
+import { RunStats } from './run-stats.ts';
+import type { RunOrigin, SessionEvents, StartedRun } from './started-run.ts';
+
+export interface RunToLaunch extends RunOrigin {
+  runId: string;
+  recorder: RunRecorder;
+  /** What a resumed run has added to the conversation before. */
+  transcript: ChatMessage[];
+  suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
+  /** As the client's request named it; `request` may name a preset that the run was handed off to. */
+  model: string;
+  /** The size of the request, from `sizeOf`. */
+  size: number;
+  /** The earlier events in the log of a resumed run. */
+  earlier?: readonly LoggedEvent[] | undefined;
+}
+
+export interface LaunchServices {
+  services: PresetServices;
+  /** Sends the events of an HTTP chat to the websocket session that it names. */
+  sessionEvents?: SessionEvents | undefined;
+  metrics?: Metrics | undefined;
+}
+
+/** Makes the run ready to be streamed. `onEnd` is called when it has ended, with the entry that this returns for the table of active runs. */
+export function launchRun(
+  { runId, request, who, recorder, transcript, suspensionWith, model, size, earlier }: RunToLaunch,
+  { services, sessionEvents, metrics }: LaunchServices,
+  onEnd: (entry: RunningRun) => void,
+): { entry: RunningRun; started: StartedRun } {
+  const { caller, controller, readHeader, address = () => request.reply?.address } = who;
+  const { signal } = controller;
+  const { chatId, conversationId, messageId, sessionId } = request;
+  const calls = createCancellableCalls();
+  const end = new RunEnd();
+  const sources: Source[] = [];
+  const suspension = suspensionWith({ sources, transcript });
+  const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
+  const modelRequests = stats.counting(recorder.modelRequests);
+  const ids = { runId, chatId, messageId, sessionId, model, ...(conversationId !== undefined && { conversationId }) };
+  const { whenOver } = end;
+  const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
+  const entry: RunningRun = { id: runId, callerId: caller.id, size, request, transcript, controller, calls, end };
+  // Chats over a socket (without `reply`) send their events there themselves.
+  const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
+
+  function onEvent(event: ChatEvent): void {
+    recorder.record(event);
+    stats.note(event);
+    if (event.type === 'run-event') session?.send(event.event);
+    if (event.type === 'source' && suspension !== undefined) sources.push(event.source);
+  }
+
+  function onRunEnd(ending: RunEnding): void {
+    const isSuspended = suspension?.isSuspended === true;
+    // Its approval tokens may have been sent already, so the suspended run must be closed before one can be used.
+    const isAbandoned = isSuspended && isCancelled(signal);
+    const actual = isAbandoned ? endingOf(undefined, signal) : ending;
+    const logged: RunEnding = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
+    stats.end(logged);
+    recorder.end(logged);
+    session?.end(actual);
+    if (isAbandoned) void suspension.abandon().then(() => onEnd(entry));
+    else onEnd(entry);
+  }
+
+  const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
+  const answerResumed = (emit: Emit<ChatEvent>): Promise<void> => settling(suspension, keepFailedRun(answer, run, emit), signal);
+  const stream = (emit: Emit<ChatEvent>): Promise<void> =>
+    reportRun(suspension?.resumed === undefined ? answer : answerResumed, { signal, observer: { onEvent, onEnd: onRunEnd }, emit });
+  return { entry, started: { run, stats, stream } };
+}
+
+/** Stores what a resumed run has done before its end is reported, because the chat may continue at once. */
+async function settling(suspension: RunSuspension | undefined, answered: Promise<void>, signal: AbortSignal): Promise<void> {
+  let isAnswered = false;
+  try {
+    await answered;
+    isAnswered = true;
+  } finally {
+    await suspension?.settle(isAnswered ? 'answered' : isCancelled(signal) ? 'cancelled' : 'failed');
+  }
+}
