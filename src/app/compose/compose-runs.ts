@@ -70,7 +70,7 @@ export function composeRuns(
   const { waitingRuns } = storage;
   const completions = createCompletionStorage({ store: storage.chats, isStoring: config.storeChats, now, logger });
   const followed = createFollowedRuns();
-  suspended.onSettled(followed.stopWaitingFor);
+  suspended.onSettled((runId) => followed.stopWaiting({ runId }));
   const runs = createActiveRuns({
     services,
     newRunId: newId,
@@ -109,12 +109,12 @@ export function composeRuns(
     linked: createLinkedApprovals({ store: waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
     async endAllOf(ownerId, cause) {
       const ended = runs.cancelAllOf(ownerId, cause);
-      followed.stopWaitingOf(ownerId);
+      followed.stopWaiting({ ownerId });
       calls.cancelAllOf(ownerId, cause);
       await ended;
     },
     async drain() {
-      followed.stopWaiting();
+      followed.stopWaiting({});
       await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
       await Promise.all([completions.settled(), storedResponses.settle()]);
     },

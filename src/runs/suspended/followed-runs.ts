@@ -23,11 +23,8 @@ export interface FollowedRuns {
   share: RunStage;
   /** A run whose stream ends with the run, or when nobody decides in time. Only this end is emitted as its finish. */
   follow(started: StartedRun, options: FollowOptions, resumeWhenConnected: ResumeWhenConnected): StartedRun;
-  /** Ends the stream that waits for this run. */
-  stopWaitingFor: (runId: string) => void;
-  /** Ends the streams that wait for a run of this key and its people, or of this caller. */
-  stopWaitingOf: (ownerId: string) => void;
-  stopWaiting(): void;
+  /** Ends the streams that wait: for this run, for the runs of this key and its people or of this caller, or for all. */
+  stopWaiting(which: { runId?: string; ownerId?: string }): void;
 }
 
 export function createFollowedRuns(): FollowedRuns {
@@ -72,12 +69,11 @@ export function createFollowedRuns(): FollowedRuns {
       return { ...started, stream };
     },
 
-    stopWaitingFor: (runId) => followers.get(runId)?.stop(),
-    stopWaitingOf(ownerId) {
-      for (const follower of followers.values()) if (isWithin(follower.callerId, ownerId)) follower.stop();
-    },
-    stopWaiting() {
-      for (const follower of followers.values()) follower.stop();
+    stopWaiting({ runId, ownerId }) {
+      for (const [id, follower] of followers) {
+        const matches = (runId === undefined || id === runId) && (ownerId === undefined || isWithin(follower.callerId, ownerId));
+        if (matches) follower.stop();
+      }
     },
   };
 }
