@@ -58,8 +58,6 @@ const homes: { packages: RegExp; files: RegExp }[] = [
 
 /** Sibling folders that still import each other. The list may only become shorter. */
 const mutualSiblings: readonly string[] = [
-  'src/chat/results and src/chat/tool-calls',
-  'src/chat/tool-calls and src/chat/tool-choice',
   'src/console/api and src/console/parts',
   'src/console/pages and src/console/shell',
   'src/core/callers and src/core/stores',

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AssistantMessage, FinishReason, ModelEvent } from '../../core/chat/chat.ts';
-import { textOf } from '../../core/chat/chat.ts';
+import { textOf, type AssistantMessage, type FinishReason, type ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ModelBackend } from '../../core/models/model.ts';
 import type { HookedPurpose } from '../../core/runs/hooks.ts';

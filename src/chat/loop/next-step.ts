@@ -1,5 +1,6 @@
 import type { FinishReason, ToolCall } from '../../core/chat/chat.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import type { NamedCall } from '../fit-calls/name-calls.ts';
 import type { Turn } from '../turns/request-turn.ts';
 import type { ReachedLimit } from './round-budget.ts';
 
@@ -7,7 +8,7 @@ import type { ReachedLimit } from './round-budget.ts';
 export type NextStep =
   | { type: 'request_turn' }
   /** `calls`: those of the turn that may run, including calls of the caller's functions. `resumed`: the round was suspended between these calls. */
-  | { type: 'run_tools'; turn: Turn; calls: ToolCall[]; resumed?: LoopCheckpoint }
+  | { type: 'run_tools'; turn: Turn; calls: NamedCall[]; resumed?: LoopCheckpoint }
   /** Request the model without tools: a limit is reached, or it gave no answer. */
   | { type: 'last_answer'; limit?: ReachedLimit }
   | { type: 'answer'; finishReason: FinishReason }

@@ -1,33 +1,27 @@
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
-import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { ModelRequest, RequestOrigin } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel, messagesOfRound } from '../messages/round-messages.ts';
 import { demandedForm } from '../modes/demanded-form.ts';
 import { shareAmong } from '../results/truncate-result.ts';
-import { betweenRounds, isAmidRound, resumedRound, turnOf } from '../suspend/loop-checkpoint.ts';
-import type { LoopCheckpoint, LoopState } from '../suspend/loop-checkpoint.ts';
+import { betweenRounds, isAmidRound, resumedRound, turnOf, type LoopCheckpoint, type LoopState } from '../suspend/loop-checkpoint.ts';
 import { suspendRun } from '../suspend/suspend-run.ts';
-import { createDuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
-import type { DuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
+import { createDuplicateCallGuard, type DuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
+import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
 import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts';
-import { limitReached, runRound, usageEvents } from '../tool-calls/run-round.ts';
-import type { ToolRound } from '../tool-calls/run-round.ts';
+import { limitReached, runRound, usageEvents, type ToolRound } from '../tool-calls/run-round.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
-import { forcedChoiceIn, requestCall } from '../tool-choice/force-tool-choice.ts';
-import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
-import { requestLastAnswer, requestTurn } from '../turns/request-turn.ts';
-import type { Turn } from '../turns/request-turn.ts';
-import { createTurnSeparator } from '../turns/separate-turns.ts';
-import type { TurnSeparator } from '../turns/separate-turns.ts';
+import { forcedChoiceIn, requestCall, type ForcedChoice } from '../tool-choice/force-tool-choice.ts';
+import { requestLastAnswer, requestTurn, type Turn } from '../turns/request-turn.ts';
+import { createTurnSeparator, type TurnSeparator } from '../turns/separate-turns.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
 import { changeData } from './config-update.ts';
 import { CurrentOffer } from './current-offer.ts';
 import type { NextStep, Step } from './next-step.ts';
 import { originOf } from './request-origin.ts';
-import { createRoundBudget } from './round-budget.ts';
-import type { RoundBudget } from './round-budget.ts';
+import { createRoundBudget, type RoundBudget } from './round-budget.ts';
 import { Transcript } from './transcript.ts';
 
 /** A run under way. */
@@ -54,7 +48,7 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
   const { emit, offer, transcript, separator } = loop;
   const { conversation } = chat.settings.run;
   if (conversation !== undefined) conversation.offeredToolIds = () => offer.toolIds();
-  for (let step = firstStep(chat); ;) {
+  for (let step = firstStep(loop); ;) {
     switch (step.type) {
       case 'request_turn':
         step = await requestNextTurn(loop);
@@ -112,9 +106,10 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
   };
 }
 
-function firstStep({ resumed }: ChatRun): NextStep {
+function firstStep({ chat: { resumed, callerNames }, offer }: Loop): NextStep {
   if (!isAmidRound(resumed)) return { type: 'request_turn' };
-  return { type: 'run_tools', turn: turnOf(resumed), calls: resumed.turn.calls, resumed };
+  const offered = [...callerNames, ...offer.names];
+  return { type: 'run_tools', turn: turnOf(resumed), calls: resumed.turn.calls.map((call) => nameCall(call, offered)), resumed };
 }
 
 async function requestNextTurn(loop: Loop): Promise<NextStep> {
@@ -147,19 +142,20 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
 async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop): Promise<NextStep> {
   const { chat, emit, offer, transcript, separator } = loop;
   const { suspension, signal } = chat.settings.run;
-  const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
-  const gatewayCalls = calls.filter((call) => !chat.callerNames.has(call.name));
+  const all = calls.map(({ call }) => call);
+  const callerCalls = all.filter(({ name }) => chat.callerNames.has(name));
+  const gatewayCalls = calls.filter(({ call }) => !chat.callerNames.has(call.name));
   // The client is gone: approved calls have not started yet, and can be resumed later.
   if (suspension?.resumed !== undefined) signal.throwIfAborted();
   suspension?.resumed?.setCheckpoint(undefined);
   const results = await runRound(gatewayCalls, roundOf(gatewayCalls, loop, resumed), emit);
-  if (signal.aborted) transcript.recordInterrupted(messagesOfRound(turn, calls, results));
+  if (signal.aborted) transcript.recordInterrupted(messagesOfRound(turn, all, results));
   signal.throwIfAborted();
   if (results.some(({ suspended }) => suspended !== undefined)) {
-    const isSuspended = await suspendRun({ suspension, turn, calls, results, loop: stateOf(loop), separator }, emit);
+    const isSuspended = await suspendRun({ suspension, turn, calls: all, results, loop: stateOf(loop), separator }, emit);
     if (isSuspended) return { type: 'suspended' };
   }
-  transcript.addRound(messagesOfRound(turn, calls, results));
+  transcript.addRound(messagesOfRound(turn, all, results));
   const lookups = new Set(results.filter(({ tool }) => offer.tools.get(tool?.name ?? '')?.isHelper === true));
   loop.budget.spend(results, results.length > 0 && lookups.size === results.length);
   await emit(usageEvents(results));
@@ -176,7 +172,7 @@ async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop)
 }
 
 function roundOf(
-  calls: readonly ToolCall[],
+  calls: readonly NamedCall[],
   { chat, offer, guard, budget, separator }: Loop,
   resumed: LoopCheckpoint | undefined,
 ): ToolRound {

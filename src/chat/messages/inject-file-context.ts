@@ -1,6 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { ChatMessage, InlineFile, MessageContent } from '../../core/chat/chat.ts';
-import { textOf } from '../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type InlineFile, type MessageContent } from '../../core/chat/chat.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { hasMoreTextThan } from '../../shared/text-length.ts';
 import { expandTemplate } from './expand-template.ts';

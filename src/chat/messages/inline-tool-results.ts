@@ -1,5 +1,4 @@
-import type { AssistantMessage, ChatMessage, MessageContent, ToolMessage } from '../../core/chat/chat.ts';
-import { textOf } from '../../core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ChatMessage, type MessageContent, type ToolMessage } from '../../core/chat/chat.ts';
 
 /**
  * Converts a conversation for a model without a tool role: calls are removed, and each result is appended to the preceding user message after a blank

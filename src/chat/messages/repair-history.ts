@@ -1,5 +1,4 @@
-import type { ChatMessage, ToolCall, ToolMessage } from '../../core/chat/chat.ts';
-import { textOf } from '../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type ToolCall, type ToolMessage } from '../../core/chat/chat.ts';
 import { isJsonObject } from '../../shared/json.ts';
 
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });

@@ -1,8 +1,15 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAside } from '../../workers/run-aside.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
-import { compactTexts, isFound, searchAction, searchQuote } from '../parse-tool-calls/quotes/quoted-calls.ts';
-import type { CompactTexts, QuoteCheck, QuoteSearch } from '../parse-tool-calls/quotes/quoted-calls.ts';
+import {
+  compactTexts,
+  isFound,
+  searchAction,
+  searchQuote,
+  type CompactTexts,
+  type QuoteCheck,
+  type QuoteSearch,
+} from '../parse-tool-calls/quotes/quoted-calls.ts';
 
 /** Up to this many characters are prepared on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;

@@ -1,23 +1,16 @@
-import { noCall } from './answer-pieces.ts';
-import type { Reading } from './answer-pieces.ts';
+import { noCall, type Reading } from './answer-pieces.ts';
 import { ReadingEmitter } from './emit-reading.ts';
-import { NeedsMoreText, matchEnd, spaceEnd } from './answer-text.ts';
-import type { AnswerText } from './answer-text.ts';
-import { fenceAt } from './forms/fences.ts';
-import type { Fence } from './forms/fences.ts';
+import { NeedsMoreText, matchEnd, spaceEnd, type AnswerText } from './answer-text.ts';
+import { fenceAt, type Fence } from './forms/fences.ts';
 import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
-import { findBeginning, marksByOpen, skipNoise, thoughtEnds } from './marks.ts';
-import type { Mark } from './marks.ts';
-import { createPassage, writePassage } from './piece-writer.ts';
-import type { Passage, PieceWriter } from './piece-writer.ts';
+import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './marks.ts';
+import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';
-import { labelAt, readAction } from './forms/react-labels.ts';
-import type { Label } from './forms/react-labels.ts';
+import { labelAt, readAction, type Label } from './forms/react-labels.ts';
 import { BlockReader, maxSelected } from './read-block.ts';
-import { bare } from './read-context.ts';
-import type { Enclosure, ReadContext } from './read-context.ts';
+import { bare, type Enclosure, type ReadContext } from './read-context.ts';
 
 interface AnswerReaderOptions {
   isNative?: boolean;
@@ -66,8 +59,8 @@ export class AnswerReader {
   /** Reads as far as the text that has arrived allows. */
   read(): void {
     try {
-      let goesOn = true;
-      while (goesOn) goesOn = this.#step();
+      let hasMore = true;
+      while (hasMore) hasMore = this.#step();
     } catch (error) {
       if (!(error instanceof NeedsMoreText)) throw error;
     }
@@ -173,10 +166,8 @@ export class AnswerReader {
 
   /** A closing tag without an opening one counts once, and only where a thought may end: at the start or end of a line, or after a sentence. */
   #endThought(end: number): void {
-    const isAtEdge =
-      ['', '\r', '\n'].includes(this.#input.at(end)) ||
-      this.#writer.lastCharacter === '' ||
-      '\n.!?…。！？'.includes(this.#writer.lastCharacter);
+    // An empty text is part of any text, so the start of the answer counts as well.
+    const isAtEdge = ['', '\r', '\n'].includes(this.#input.at(end)) || '\n.!?…。！？'.includes(this.#writer.lastCharacter);
     if (this.#hasThought || !isAtEdge) return;
     this.#hasThought = true;
     this.#writer.put({ type: 'retraction' });

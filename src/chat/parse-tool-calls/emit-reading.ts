@@ -1,5 +1,4 @@
-import { damagedCall } from './answer-pieces.ts';
-import type { ReadEntry, Reading } from './answer-pieces.ts';
+import { damagedCall, type ReadEntry, type Reading } from './answer-pieces.ts';
 import { findPlaceholder } from './find-placeholder.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';

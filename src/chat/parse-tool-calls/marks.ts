@@ -1,5 +1,4 @@
-import { isUnmistakable, reasoningTags } from '../../shared/reasoning-tags.ts';
-import type { ReasoningTag } from '../../shared/reasoning-tags.ts';
+import { isUnmistakable, reasoningTags, type ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
 import { namedOpenings } from './forms/named-calls.ts';
 import type { Enclosure } from './read-context.ts';

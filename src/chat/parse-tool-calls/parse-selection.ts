@@ -6,8 +6,7 @@ import { meantPieces } from './meant-calls.ts';
 import { quotesOf } from './quotes/quoted-calls.ts';
 import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
-import { judgeWords } from './words-around.ts';
-import type { WordsAround } from './words-around.ts';
+import { judgeWords, type WordsAround } from './words-around.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */
 interface SelectedCall {

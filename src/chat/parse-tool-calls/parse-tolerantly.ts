@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { parseStrictly } from './parse-json.ts';
 import type { ReadContext } from './read-context.ts';
 

@@ -1,6 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, entryTo, noCall } from './answer-pieces.ts';
-import type { Entries, ReadEntry, Reading } from './answer-pieces.ts';
+import { damagedCall, entriesTo, entryTo, noCall, type Entries, type ReadEntry, type Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './forms/json-calls.ts';
 import { namedOpenings, readNamedCall } from './forms/named-calls.ts';

@@ -1,7 +1,6 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { findOfferedName } from '../tool-calls/find-offered-name.ts';
+import { findOfferedName } from '../fit-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';
 import type { AnswerRepairs } from './repair-json.ts';
 

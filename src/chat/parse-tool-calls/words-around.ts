@@ -1,6 +1,5 @@
 import type { ReadCall } from './answer-pieces.ts';
-import { announcesCall, speaksAgainst } from './meant-calls.ts';
-import type { SaidAround } from './meant-calls.ts';
+import { announcesCall, speaksAgainst, type SaidAround } from './meant-calls.ts';
 
 /**
  * What a model says of its calls in a selection, beside what makes them examples (`meant-calls.ts`). `open`: it may announce or explain them, or quote them,

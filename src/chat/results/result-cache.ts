@@ -1,9 +1,8 @@
 import type { Caller } from '../../core/callers/caller.ts';
-import { copyJson } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { copyJson, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
-import { canonicalJson } from '../tool-calls/canonical-json.ts';
+import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /** Results of functions with `cacheTtlMs`, over all callers. */
 export const cachedResultsLimit = 1_000;

@@ -1,5 +1,4 @@
-import { textOf } from '../../core/chat/chat.ts';
-import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ChatMessage, type ToolCall } from '../../core/chat/chat.ts';
 
 /**
  * Appends the stored messages of a run to the history. A client that was shown the calls of that run may have sent some of them back. Those at the

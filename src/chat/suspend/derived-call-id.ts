@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { canonicalJson } from '../tool-calls/canonical-json.ts';
+import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /**
  * The id of a call that is returned to a client which may not send ids back. It follows from what the client does send back: the conversation before

@@ -1,7 +1,6 @@
 import { approvalPagePath } from '../../core/user-input/approval.ts';
 import { connectPagePath } from '../../core/user-input/connect.ts';
-import { textOf } from '../../core/chat/chat.ts';
-import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type ContentPart, type MessageContent } from '../../core/chat/chat.ts';
 import { decideWords } from './waiting-words.ts';
 
 /** The path of a link to the approval page or the connect page. It ends in a secret. */

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Turn } from '../turns/request-turn.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
+import type { NamedCall } from '../fit-calls/name-calls.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import type { InnerCall, ToolRound } from '../tool-calls/run-round.ts';
@@ -109,13 +110,13 @@ export function turnOf({ turn: { calls, ...said } }: LoopCheckpoint): Turn {
 /** The settled and nested calls of a round that was suspended; empty for any other. `calls`: those that the gateway runs. */
 export function resumedRound(
   loop: LoopCheckpoint | undefined,
-  calls: readonly ToolCall[],
+  calls: readonly NamedCall[],
   { suspension }: RunContext,
 ): Pick<ToolRound, 'resumed' | 'inner'> {
   if (loop === undefined) return {};
   const resumed = new Map<number, ToolCallResult>();
   for (const { index, ...settled } of loop.settled) {
-    const call = calls[index];
+    const call = calls[index]?.call;
     if (call !== undefined) resumed.set(index, { ...settled, call });
   }
   const inner = new Map<number, InnerCall>();

@@ -7,16 +7,13 @@ import type {
   WaitingRun,
   WaitingRunStore,
 } from '../../core/runs/suspended-run.ts';
-import { approvalPagePath } from '../../core/user-input/approval.ts';
-import type { PendingApproval } from '../../core/user-input/approval.ts';
-import { serversOf } from '../../core/user-input/connect.ts';
-import type { ConnectingCall, MakeConnectLink, PendingConnect } from '../../core/user-input/connect.ts';
+import { approvalPagePath, type PendingApproval } from '../../core/user-input/approval.ts';
+import { serversOf, type ConnectingCall, type MakeConnectLink, type PendingConnect } from '../../core/user-input/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
-import { createResumedRun } from './resumed-run.ts';
-import type { TrackedRun } from './resumed-run.ts';
+import { createResumedRun, type TrackedRun } from './resumed-run.ts';
 
 /** The size of a suspended run as JSON: the largest body, with the results that a run may store. */
 export const waitingRunCharacters = 24 * 1024 * 1024;

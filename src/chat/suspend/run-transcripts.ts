@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Caller } from '../../core/callers/caller.ts';
-import { textOf } from '../../core/chat/chat.ts';
-import type { AssistantMessage, ChatMessage } from '../../core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ChatMessage } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { LoggedRun, RunLog } from '../../core/runs/run-log.ts';
@@ -12,8 +11,7 @@ import { forAnotherModel } from '../messages/round-messages.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
 import { appendStored, endOfSentBack } from './append-stored.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
-import { unfinishedTexts } from './unfinished-calls.ts';
-import type { WaitState } from './unfinished-calls.ts';
+import { unfinishedTexts, type WaitState } from './unfinished-calls.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
 export const transcriptsLimit = 5_000;

@@ -2,16 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
 import type { RunEvent } from '../../core/runs/run-event.ts';
 import type { DecidedCall, WaitingCall } from '../../core/runs/suspended-run.ts';
-import { wholeParameters } from '../../core/tools/tool.ts';
-import type { ToolOutcome } from '../../core/tools/tool.ts';
+import { wholeParameters, type ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { whyNotReady } from './connect-call.ts';
-import type { CallCircumstances, Failure } from './connect-call.ts';
+import { whyNotReady, type CallCircumstances, type Failure } from './connect-call.ts';
 import { maskFault } from './execute-tool-call.ts';
 import { judgeCall } from './hook-call.ts';
-import { prepareEditedCall } from './prepare-tool-call.ts';
-import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
+import { prepareEditedCall, type PreparedCall, type ReadyCall } from './prepare-tool-call.ts';
 import type { Suspension, ToolCallResult } from './tool-call-result.ts';
 
 /** Rejects with the signal's reason once the call has ended. */

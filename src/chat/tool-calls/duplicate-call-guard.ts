@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /** The calls of one function with one set of arguments in a run. Plain data, so that it can be stored in a checkpoint. */
 export interface GuardedCall {

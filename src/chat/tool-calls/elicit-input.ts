@@ -1,9 +1,7 @@
 import type { SendElicitation } from '../../core/user-input/send-elicitation.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import { ToolError } from '../../core/tools/tool.ts';
-import type { ToolContext } from '../../core/tools/tool.ts';
+import { ToolError, type ToolContext } from '../../core/tools/tool.ts';
 import type { Supervision } from './supervise-call.ts';
 import { checkArguments, type CallingRun } from './prepare-tool-call.ts';
 

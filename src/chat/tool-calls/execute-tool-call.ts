@@ -1,7 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { ToolError } from '../../core/tools/tool.ts';
-import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
+import { ToolError, type Tool, type ToolContext, type ToolInvocation, type ToolOutcome } from '../../core/tools/tool.ts';
 import { hasUnknownEnd, isRepeatable } from './duplicate-call-guard.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
 import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-scope.ts';

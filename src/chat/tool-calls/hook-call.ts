@@ -1,8 +1,7 @@
 import type { ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { ToolCallSettings } from './tool-call-scope.ts';
-import { prepareEditedCall } from './prepare-tool-call.ts';
-import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
+import { prepareEditedCall, type PreparedCall, type ReadyCall } from './prepare-tool-call.ts';
 
 /**
  * Runs the `beforeTool` hooks. Returns the call, possibly with changed arguments, or the outcome that replaces it. Called before approval, so that the

@@ -1,10 +1,9 @@
 import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { Tool, ToolErrorCode } from '../../core/tools/tool.ts';
+import { isForced, type ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import type { Turn } from '../turns/request-turn.ts';
-import { findOfferedName } from './find-offered-name.ts';
-import { isForced } from '../tool-choice/force-tool-choice.ts';
-import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
+import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
 
 /** The rules by which the calls of a turn are selected. */
 interface PartitionRules {
@@ -20,38 +19,30 @@ interface PartitionRules {
 }
 
 /** Selects the calls of a turn that run or are returned to the client, and returns events about the others. */
-export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: ToolCall[]; refused: ChatEvent[] } {
-  const { toolChoice, forced } = rules;
+export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: NamedCall[]; refused: ChatEvent[] } {
+  const { toolChoice, forced, tools, callerNames } = rules;
   const reason = reasonNotToRun(turn, toolChoice);
   const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
   if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
-  const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
-  const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
+  const offered = [...callerNames, ...tools.keys()];
+  const named = turn.toolCalls.map((call) => nameCall(call, offered));
+  const wanted = forced === undefined ? named : named.filter(({ call }) => isForced(call, forced));
   // Some backends ignore `parallel_tool_calls` too.
   const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : atMostOneReturned(wanted, rules);
-  const refused = named.flatMap((call) => {
-    if (!wanted.includes(call))
-      return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
+  const refused = named.flatMap((each) => {
+    if (!wanted.includes(each))
+      return [notRun(each.call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
     // `simple` means one call; dropping the others needs no message.
-    if (rules.isSingleCall || calls.includes(call)) return [];
-    return [notRun(call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
+    if (rules.isSingleCall || calls.includes(each)) return [];
+    return [notRun(each.call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
   });
   return { calls, refused };
 }
 
-function atMostOneReturned(calls: ToolCall[], { callerNames, returnsOneCall }: PartitionRules): ToolCall[] {
+function atMostOneReturned(calls: NamedCall[], { callerNames, returnsOneCall }: PartitionRules): NamedCall[] {
   if (returnsOneCall !== true) return calls;
-  const first = calls.find(({ name }) => callerNames.has(name));
-  return calls.filter((call) => call === first || !callerNames.has(call.name));
-}
-
-/**
- * Names are matched against all offered names at once: a call of a caller's function must not end up at a similarly named function of the gateway.
- */
-function withOfferedName(call: ToolCall, { callerNames, tools }: PartitionRules): ToolCall {
-  if (callerNames.size === 0) return call;
-  const match = findOfferedName(call.name, [...callerNames, ...tools.keys()]);
-  return match.type === 'repaired' ? { ...call, name: match.name } : call;
+  const first = calls.find(({ call }) => callerNames.has(call.name));
+  return calls.filter((each) => each === first || !callerNames.has(each.call.name));
 }
 
 /** A call that was cut off by the token limit or a content filter may be incomplete, even if its arguments parse. */

@@ -1,13 +1,10 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { wholeParameters } from '../../core/tools/tool.ts';
-import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tools/tool.ts';
+import { wholeParameters, type Tool, type ToolErrorCode, type ToolSpec } from '../../core/tools/tool.ts';
 import { parseAsWritten, withPlainNumbers } from '../../shared/parse-exactly.ts';
-import { findOfferedName } from './find-offered-name.ts';
-import { fitArguments, rulesFor, strictRules } from './fit-arguments.ts';
-import type { FittedArguments, FittingRules } from './fit-arguments.ts';
+import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
+import { fitArguments, rulesFor, strictRules, type FittedArguments, type FittingRules } from '../fit-calls/fit-arguments.ts';
 import { checkValue, type ValueCheck } from '../../validation/check-value.ts';
 
 /** A call that may run, or the reason why it must not. */
@@ -44,13 +41,21 @@ export interface CallingRun {
   signal?: AbortSignal | undefined;
 }
 
-/** Finds the function, then parses, coerces and validates the arguments; no side effects. @throws the signal's reason */
-export async function prepareToolCall(
-  call: ToolCall,
+/** Finds the function, then prepares the call. @throws the signal's reason */
+export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, run: CallingRun): Promise<PreparedCall> {
+  return prepareNamedCall(nameCall(call, [...tools.keys()]), tools, run);
+}
+
+/**
+ * Parses, coerces and validates the arguments of a call; no side effects. `finderName`: the tool that finds deferred functions.
+ * @throws the signal's reason
+ */
+export async function prepareNamedCall(
+  named: NamedCall,
   tools: ReadonlyMap<string, Tool>,
   { caller, signal, finderName }: CallingRun & { finderName?: string | undefined },
 ): Promise<PreparedCall> {
-  const fitted = findAndFit(call, tools, finderName);
+  const fitted = findAndFit(named, tools, finderName);
   if (fitted.type === 'refused') return fitted;
   return withCheckedArguments(fitted, { caller, signal });
 }
@@ -120,27 +125,26 @@ function invalidArguments(name: string, problems: readonly string[]): Misfit {
   return misfit('args_invalid', `Invalid arguments for '${name}': ${problems.join('; ')}.`);
 }
 
-/**
- * Finds the function, then parses and coerces the arguments, which are not validated yet. Only tools offered in this run are found. Malformed arguments
- * never run: the model is told what is wrong, and may call again. `finderName`: the tool that finds deferred functions.
- */
-export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
-  const fitted = findAndFit(call, tools, finderName);
+/** Finds the function, then parses and coerces the arguments without validating them. */
+export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): PreparedCall {
+  const fitted = findAndFit(nameCall(call, [...tools.keys()]), tools, undefined);
   if (fitted.type === 'refused') return fitted;
   const { problems, tool } = fitted;
   return problems.length === 0 ? toReady(fitted) : toRefused(fitted, invalidArguments(tool.spec.name, problems));
 }
 
-function findAndFit(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName: string | undefined): FittedCall | RefusedCall {
-  const match = findOfferedName(call.name, [...tools.keys()]);
-  const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
-  if (match.type === 'unknown' || tool === undefined) {
-    const message = unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName);
-    return { type: 'refused', call, tool, code: 'tool_not_found', message };
-  }
+/** Malformed arguments never run: the model is told what is wrong, and may call again. */
+function findAndFit(
+  { call, written, candidates = [] }: NamedCall,
+  tools: ReadonlyMap<string, Tool>,
+  finderName: string | undefined,
+): FittedCall | RefusedCall {
+  const tool = tools.get(call.name);
+  if (tool === undefined)
+    return { type: 'refused', call, tool, code: 'tool_not_found', message: unknownName(call.name, candidates, finderName) };
   const fitted = parseAndFit(call.arguments, schemaOf(tool), rulesFor(tool));
   if (fitted.type === 'refused') return { ...fitted, call, tool };
-  const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...fitted.repairs] : fitted.repairs;
+  const repairs = written === undefined ? fitted.repairs : [`name: "${written}" read as "${call.name}"`, ...fitted.repairs];
   return { ...fitted, call, tool, repairs };
 }
 

@@ -1,5 +1,5 @@
 import type { ResumedInner } from '../../core/runs/suspended-run.ts';
-import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { DataOf } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -9,12 +9,11 @@ import type { Tool, ToolFile } from '../../core/tools/tool.ts';
 import type { ToolCallResult } from './tool-call-result.ts';
 import type { RoundScope, ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
 import { sourceOf } from './cite-sources.ts';
-import { prepareToolCall } from './prepare-tool-call.ts';
-import type { PreparedCall } from './prepare-tool-call.ts';
+import type { NamedCall } from '../fit-calls/name-calls.ts';
+import { prepareNamedCall, type PreparedCall } from './prepare-tool-call.ts';
 import { queueEvents } from './queue-events.ts';
 import { runToolCall } from './run-tool-call.ts';
-import { orderOf, scheduleCalls } from './schedule-calls.ts';
-import type { CallInRound } from './schedule-calls.ts';
+import { orderOf, scheduleCalls, type CallInRound } from './schedule-calls.ts';
 
 /** A file in an event, as a `data:` URI: large enough for a picture, not for an archive. */
 const eventFileCharacters = 1_400_000;
@@ -47,10 +46,10 @@ export interface InnerCall extends ResumedInner {
  * soon as the call has ended. A failing call does not affect the others, and every call gets a result, even if the run is aborted.
  * @throws GatewayError as `runToolCall`; what `emit` throws
  */
-export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
+export async function runRound(calls: readonly NamedCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
   const { settings, resumed, toParagraph } = round;
   // In parallel, because a check in a worker may take long.
-  const prepared = await Promise.all(calls.map((call, index) => prepareInRound(call, index, round)));
+  const prepared = await Promise.all(calls.map((named, index) => prepareInRound(named, index, round)));
 
   const queue = queueEvents(emit);
   const end = new AbortController();
@@ -101,10 +100,11 @@ function callsInRound(prepared: readonly PreparedCall[], { scope, resumed }: Too
 }
 
 async function prepareInRound(
-  call: ToolCall,
+  named: NamedCall,
   index: number,
   { tools, settings, resumed, inner, finderName, callsLeft = limits.callsPerRound, callsPerRun = limits.callsPerRun }: ToolRound,
 ): Promise<PreparedCall> {
+  const { call } = named;
   const refuse = (message: string): PreparedCall => ({ type: 'refused', call, tool: undefined, code: 'tool_error', message });
   if (index >= limits.callsPerRound)
     return refuse(`More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`);
@@ -112,7 +112,7 @@ async function prepareInRound(
     return refuse(
       `More than ${callsPerRun === 1 ? 'one call' : `${callsPerRun} calls`} in one answer: this one was not run. Answer with what is known.`,
     );
-  const prepared = await prepareToolCall(call, tools, { ...settings.run, finderName });
+  const prepared = await prepareNamedCall(named, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
   const args = inner?.get(index)?.args;
   // The arguments with which the preset was started, which a person may have changed.

@@ -1,20 +1,15 @@
 import type { DecidedCall } from '../../core/runs/suspended-run.ts';
 import type { FollowUp, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { createContext } from './call-context.ts';
-import { clearCall } from './clear-call.ts';
-import type { UnlessEnded } from './clear-call.ts';
-import { connectTries, unlessConnected } from './connect-call.ts';
-import type { CallCircumstances } from './connect-call.ts';
-import { executeToolCall, maskFault } from './execute-tool-call.ts';
-import type { Execution } from './execute-tool-call.ts';
+import { clearCall, type UnlessEnded } from './clear-call.ts';
+import { connectTries, unlessConnected, type CallCircumstances } from './connect-call.ts';
+import { executeToolCall, maskFault, type Execution } from './execute-tool-call.ts';
 import { judgeResult } from './hook-call.ts';
 import type { PreparedCall, ReadyCall, RefusedCall } from './prepare-tool-call.ts';
 import { freeSlot } from './schedule-calls.ts';
 import { Supervision } from './supervise-call.ts';
-import { toToolCallResult } from './tool-call-result.ts';
-import type { Suspension, ToolCallResult } from './tool-call-result.ts';
-import { timeoutOf } from './tool-call-scope.ts';
-import type { ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
+import { toToolCallResult, type Suspension, type ToolCallResult } from './tool-call-result.ts';
+import { timeoutOf, type ToolCallScope, type ToolCallSettings } from './tool-call-scope.ts';
 
 /**
  * Runs one tool call, from the prepared call to the result that the model gets. Every failure is a value, even if the call is cancelled or the run

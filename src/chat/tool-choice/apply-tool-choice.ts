@@ -1,11 +1,9 @@
 import type { ChatRequest } from '../../core/chat/chat.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import { invalidField } from '../../core/errors.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { invalidField, type GatewayError } from '../../core/errors.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
-import { findOfferedName } from '../tool-calls/find-offered-name.ts';
+import { findOfferedName } from '../fit-calls/find-offered-name.ts';
 
 /** A request and its offer after `tool_choice` was applied. */
 interface ChosenOffer {

@@ -165,6 +165,6 @@ describe('arguments that are edited in a confirmation', () => {
 
   it('are asked about three times at most', async () => {
     const edit = { params: { amount: 80, to: 'bob' } };
-    expect((await confirmed(edit, edit, edit)).result).toContain('changed by a hook each time');
+    expect((await confirmed(edit, edit, edit)).result).toContain('A hook changed the arguments');
   });
 });

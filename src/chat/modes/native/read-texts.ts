@@ -1,13 +1,11 @@
 import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
-import { textOf } from '../../../core/chat/chat.ts';
-import type { ModelEvent } from '../../../core/chat/chat.ts';
+import { textOf, type ModelEvent } from '../../../core/chat/chat.ts';
 import type { ModelRequest } from '../../../core/models/model.ts';
 import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
 import type { ReadCall, ReadEntry } from '../../parse-tool-calls/answer-pieces.ts';
-import { compact } from '../../parse-tool-calls/quotes/quoted-calls.ts';
-import type { QuoteCheck } from '../../parse-tool-calls/quotes/quoted-calls.ts';
+import { compact, type QuoteCheck } from '../../parse-tool-calls/quotes/quoted-calls.ts';
 import type { findInDefinitionsText } from '../../parse-tool-calls/quotes/quoted-definitions.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { EarlierTexts } from '../earlier-texts.ts';

@@ -1,8 +1,7 @@
 import type { ModelEvent } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
-import { StopReading } from '../../../shared/emit.ts';
-import type { Emit } from '../../../shared/emit.ts';
+import { StopReading, type Emit } from '../../../shared/emit.ts';
 
 interface CollectedText {
   text: string;

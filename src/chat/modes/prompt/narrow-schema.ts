@@ -1,5 +1,4 @@
-import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';
 
 /** Parts of a schema beyond these limits become `{}`, which allows anything. That is safe: arguments are validated against the full schema later. */

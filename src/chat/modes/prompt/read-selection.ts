@@ -1,16 +1,18 @@
-import { isDeeperThan } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, type JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { findOfferedName } from '../../tool-calls/find-offered-name.ts';
-import { fitArguments, strictRules } from '../../tool-calls/fit-arguments.ts';
-import type { FittingRules } from '../../tool-calls/fit-arguments.ts';
+import { findOfferedName } from '../../fit-calls/find-offered-name.ts';
+import { fitArguments, strictRules, type FittingRules } from '../../fit-calls/fit-arguments.ts';
 import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';
 import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
-import { findSelectionInPlace } from '../../parse-tool-calls/parse-selection.ts';
-import type { findSelectionAsText, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
+import {
+  findSelectionInPlace,
+  type findSelectionAsText,
+  type Selection,
+  type SelectionAnswer,
+} from '../../parse-tool-calls/parse-selection.ts';
 import type { WordsAround } from '../../parse-tool-calls/words-around.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 import { parseAsWritten } from '../../../shared/parse-exactly.ts';

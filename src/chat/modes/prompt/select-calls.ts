@@ -1,5 +1,4 @@
-import type { ChatMessage, ModelEvent } from '../../../core/chat/chat.ts';
-import { textOf } from '../../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
@@ -8,10 +7,9 @@ import type { RequestPurpose } from '../../../core/models/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { collectText } from './collect-text.ts';
 import { selectionForm } from './constrain-selection.ts';
-import { readSelection } from './read-selection.ts';
-import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';
-import { canonicalJson } from '../../tool-calls/canonical-json.ts';
-import type { FittingRules } from '../../tool-calls/fit-arguments.ts';
+import { readSelection, type DroppedCall, type ReadSelection, type SelectedEntry } from './read-selection.ts';
+import { canonicalJson } from '../../fit-calls/canonical-json.ts';
+import type { FittingRules } from '../../fit-calls/fit-arguments.ts';
 import { confirmMessage, demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
 
 /**

@@ -6,17 +6,14 @@ import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
-import { wholeParameters } from '../../../core/tools/tool.ts';
-import type { Tool, ToolOffer, ToolSpec } from '../../../core/tools/tool.ts';
+import { wholeParameters, type Tool, type ToolOffer, type ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { appendToLastUser, inlineToolResults } from '../../messages/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
-import { rulesFor, strictRules } from '../../tool-calls/fit-arguments.ts';
-import { withModelHooks } from '../../hooks/hook-model.ts';
-import type { HookedRun } from '../../hooks/hook-model.ts';
+import { rulesFor, strictRules } from '../../fit-calls/fit-arguments.ts';
+import { withModelHooks, type HookedRun } from '../../hooks/hook-model.ts';
 import type { DroppedCall } from './read-selection.ts';
-import { selectCalls } from './select-calls.ts';
-import type { SelectionRequest } from './select-calls.ts';
+import { selectCalls, type SelectionRequest } from './select-calls.ts';
 
 interface SelectionOptions {
   backend: ModelBackend;

@@ -1,5 +1,4 @@
-import type { ChatMessage } from '../../../core/chat/chat.ts';
-import { textOf } from '../../../core/chat/chat.ts';
+import { textOf, type ChatMessage } from '../../../core/chat/chat.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { expandTemplate } from '../../messages/expand-template.ts';
 

@@ -1,5 +1,4 @@
-import type { AssistantMessage, ChatMessage, MessageContent } from '../../../core/chat/chat.ts';
-import { textOf } from '../../../core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ChatMessage, type MessageContent } from '../../../core/chat/chat.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { appendTo, ownText, saidMeanwhile } from '../../messages/inline-tool-results.ts';
 

@@ -1,9 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { ChatMessage, FinishReason, ModelEvent } from '../../../core/chat/chat.ts';
-import { textOf } from '../../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type FinishReason, type ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { runSteps, StopReading } from '../../../shared/emit.ts';
-import type { Emit } from '../../../shared/emit.ts';
+import { runSteps, StopReading, type Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';

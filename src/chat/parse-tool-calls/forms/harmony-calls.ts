@@ -1,5 +1,4 @@
-import { damagedCall, entryTo, plainName, withText } from '../answer-pieces.ts';
-import type { Reading } from '../answer-pieces.ts';
+import { damagedCall, entryTo, plainName, withText, type Reading } from '../answer-pieces.ts';
 import { readJsonArguments } from './json-calls.ts';
 import type { ReadContext } from '../read-context.ts';
 

@@ -1,11 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from '../answer-pieces.ts';
-import type { ReadEntry, Reading } from '../answer-pieces.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall, type ReadEntry, type Reading } from '../answer-pieces.ts';
 import { cutOff, tooFar } from '../answer-text.ts';
-import { findJsonExtent } from './json-extent.ts';
-import type { JsonExtent } from './json-extent.ts';
+import { findJsonExtent, type JsonExtent } from './json-extent.ts';
 import { parseStrictly } from '../parse-json.ts';
 import { parseTolerantly, toArguments } from '../parse-tolerantly.ts';
 import { parsePythonicCall } from './pythonic-calls.ts';

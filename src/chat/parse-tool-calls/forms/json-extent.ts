@@ -1,6 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import { cutOff, matchEnd, spaceEnd, tooFar } from '../answer-text.ts';
-import type { AnswerText } from '../answer-text.ts';
+import { cutOff, matchEnd, spaceEnd, tooFar, type AnswerText } from '../answer-text.ts';
 
 /** Extent of a JSON value, or of something that was meant to be one. */
 export interface JsonExtent {

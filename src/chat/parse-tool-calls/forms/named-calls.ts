@@ -1,9 +1,7 @@
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { damagedCall, entryTo, noCall, plainName, readCall, withText } from '../answer-pieces.ts';
-import type { Reading } from '../answer-pieces.ts';
-import { cutOff } from '../answer-text.ts';
-import type { AnswerText } from '../answer-text.ts';
+import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Reading } from '../answer-pieces.ts';
+import { cutOff, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { objectOfEntries } from '../parse-json.ts';
 import { readPythonicCall } from './pythonic-calls.ts';

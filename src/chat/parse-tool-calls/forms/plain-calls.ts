@@ -1,6 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import { damagedCall, entriesTo, entryTo, noCall, plainName } from '../answer-pieces.ts';
-import type { ReadEntry, Reading } from '../answer-pieces.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, type ReadEntry, type Reading } from '../answer-pieces.ts';
 import { matchEnd, spaceEnd } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { calledName, continuesExpression, findBracketEnd, parsePythonicCall } from './pythonic-calls.ts';

@@ -1,5 +1,4 @@
-import { isContainer } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { matchEnd, spaceEnd } from '../answer-text.ts';
 import { objectOfEntries } from '../parse-json.ts';

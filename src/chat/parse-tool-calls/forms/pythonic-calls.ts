@@ -1,8 +1,6 @@
 import { limits } from '../../../core/limits.ts';
-import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from '../answer-pieces.ts';
-import type { ReadEntry, Reading } from '../answer-pieces.ts';
-import { cutOff, matchEnd, tooFar } from '../answer-text.ts';
-import type { AnswerText } from '../answer-text.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall, type ReadEntry, type Reading } from '../answer-pieces.ts';
+import { cutOff, matchEnd, tooFar, type AnswerText } from '../answer-text.ts';
 import { parsePythonArguments } from './python-literal.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
 

@@ -1,5 +1,4 @@
-import { damagedCall, plainName, readCall } from '../answer-pieces.ts';
-import type { ReadEntry } from '../answer-pieces.ts';
+import { damagedCall, plainName, readCall, type ReadEntry } from '../answer-pieces.ts';
 import type { AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { BlockReader } from '../read-block.ts';

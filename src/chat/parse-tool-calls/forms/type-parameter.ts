@@ -1,5 +1,4 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { parseStrictly } from '../parse-json.ts';
 import { parsePythonLiteral } from './python-literal.ts';
 import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';

@@ -1,8 +1,7 @@
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { parseExactly, withPlainNumbers } from '../../../shared/parse-exactly.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { canonicalJson } from '../../tool-calls/canonical-json.ts';
+import { canonicalJson } from '../../fit-calls/canonical-json.ts';
 import type { ReadCall } from '../answer-pieces.ts';
 import { hidingMarks } from '../marks.ts';
 import { characterOf, compact, isFound, searchQuote } from './quoted-calls.ts';

@@ -34,7 +34,7 @@ function round(execute: Execute, options: Partial<ToolDefinition> = {}) {
   };
   const tools = toolMap(functionTool(execute, options));
   const events = pullFrom<ChatEvent, ToolCallResult[]>((emit) =>
-    runRound([call], { tools, settings: callSettings({ run: runContext({ calls }) }), scope: {} }, emit),
+    runRound([{ call }], { tools, settings: callSettings({ run: runContext({ calls }) }), scope: {} }, emit),
   );
   return { events, cancel: () => cancel() };
 }

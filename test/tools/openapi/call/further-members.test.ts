@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fitArguments, strictRules } from '../../../../src/chat/tool-calls/fit-arguments.ts';
+import { fitArguments, strictRules } from '../../../../src/chat/fit-calls/fit-arguments.ts';
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
 import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';

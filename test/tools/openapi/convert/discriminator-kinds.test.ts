@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { fitArguments, strictRules } from '../../../../src/chat/tool-calls/fit-arguments.ts';
+import { fitArguments, strictRules } from '../../../../src/chat/fit-calls/fit-arguments.ts';
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coerceArguments } from '../../../src/chat/tool-calls/coerce-arguments.ts';
+import { coerceArguments } from '../../../src/chat/fit-calls/coerce-arguments.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { ExactNumber } from '../../../src/shared/exact-number.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { canonicalJson } from '../../../src/chat/tool-calls/canonical-json.ts';
+import { canonicalJson } from '../../../src/chat/fit-calls/canonical-json.ts';
 import { parseJson } from '../../../src/shared/parse-exactly.ts';
 
 const canonical = (text: string): string => canonicalJson(parseJson(text) ?? null);

@@ -1,5 +1,4 @@
-import { isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { ExactNumber, isSameScalar, isWhole } from '../../shared/exact-number.ts';
 
 /** The most chained references; more mean a cycle. */
@@ -20,16 +19,16 @@ export interface FittingWalk {
  * With an exhausted budget everything matches, so that nothing is changed.
  */
 export function fits(value: JsonValue, stated: JsonValue | undefined, walk: FittingWalk): boolean {
-  const schema = resolved(stated, walk.root);
+  const schema = resolveRef(stated, walk.root);
   if (schema === false) return false;
   if (!isJsonObject(schema) || walk.budget.stepsLeft-- <= 0 || walk.budget.depth >= maxTrialDepth) return true;
   walk.budget.depth += 1;
-  const isFitting = hasForm(value, schema, walk);
+  const isFitting = matchesForm(value, schema, walk);
   walk.budget.depth -= 1;
   return isFitting;
 }
 
-function hasForm(value: JsonValue, schema: JsonObject, walk: FittingWalk): boolean {
+function matchesForm(value: JsonValue, schema: JsonObject, walk: FittingWalk): boolean {
   const { type, enum: choices, const: fixed, allOf } = schema;
   if (fixed !== undefined && !isEqual(fixed, value, walk)) return false;
   if (Array.isArray(choices) && !isAmong(choices, value, walk)) return false;
@@ -98,7 +97,7 @@ function definitionOf(reference: string, root: JsonObject): JsonValue {
 }
 
 /** Resolves a reference to a definition. A schema with further keywords beside its reference is left as it is. */
-export function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
+export function resolveRef(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
   let current = schema;
   for (let hop = 0; hop < maxHops; hop += 1) {
     const reference = isJsonObject(current) ? ownValue(current, '$ref') : undefined;

@@ -1,11 +1,9 @@
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import { withPlainNumbers } from '../../shared/parse-exactly.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
-import { createMemberReader } from './declared-members.ts';
-import type { MemberReader } from './declared-members.ts';
+import { createMemberReader, type MemberReader } from './declared-members.ts';
 import { hasUnknownArguments, isSpelledAlike, settleUnknownArguments } from './settle-unknown-arguments.ts';
 
 /** Arguments as they are sent, and what was done to those that were given. */
@@ -53,7 +51,7 @@ export function fitArguments(given: JsonObject, parameters: JsonObject, rules: F
 function fitAsWritten(given: JsonObject, parameters: JsonObject, { onlyReads, takesNothing }: FittingRules): FittedArguments {
   const schema = takesNothing ? closedSchema : parameters;
   const read = createMemberReader(schema);
-  const { args: plain, wrapper } = unwrapped(given, schema, read);
+  const { args: plain, wrapper } = unwrap(given, schema, read);
   const fitted: FittedArguments = { args: plain, repairs: [], notices: [], problems: [] };
   if (wrapper !== undefined) {
     fitted.repairs.push(`${wrapper}: what it holds was read as the arguments`);
@@ -77,7 +75,7 @@ function fitAsWritten(given: JsonObject, parameters: JsonObject, { onlyReads, ta
 }
 
 /** The arguments within `{"parameters": {…}}`, where the function declares no such name and allows no further ones. */
-function unwrapped(given: JsonObject, schema: JsonObject, read: MemberReader): { args: JsonObject; wrapper?: string } {
+function unwrap(given: JsonObject, schema: JsonObject, read: MemberReader): { args: JsonObject; wrapper?: string } {
   const [wrapper, another] = Object.keys(given);
   if (wrapper === undefined || another !== undefined || !wrappers.includes(wrapper)) return { args: given };
   const declared = read(schema);

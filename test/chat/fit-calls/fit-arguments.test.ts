@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { fitArguments } from '../../../src/chat/tool-calls/fit-arguments.ts';
-import type { FittedArguments } from '../../../src/chat/tool-calls/fit-arguments.ts';
+import { fitArguments } from '../../../src/chat/fit-calls/fit-arguments.ts';
+import type { FittedArguments } from '../../../src/chat/fit-calls/fit-arguments.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { countSteps } from '../../_support/count-steps.ts';
 

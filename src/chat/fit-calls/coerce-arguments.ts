@@ -1,9 +1,8 @@
-import { copyJson, isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { allowsType, asChoice, fromScalar, fromText, wrapped } from './coerce-scalar.ts';
-import { fits, maxTrialDepth, requiredNames, resolved } from './fits-schema.ts';
-import type { FittingWalk } from './fits-schema.ts';
+import { copyJson, isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { allowsType, asChoice, fromScalar, fromText, wrapSingle } from './coerce-scalar.ts';
+import { fits, maxTrialDepth, requiredNames, resolveRef, type FittingWalk } from './fits-schema.ts';
 import { isSameScalar } from '../../shared/exact-number.ts';
+import { pathText } from './argument-path.ts';
 
 /** Arguments coerced to a schema, and the changes that were made. */
 interface CoercedArguments {
@@ -32,7 +31,7 @@ const maxSteps = 20_000;
 /** Limits the sentences about changes and their length: arguments may have tens of thousands of values with keys of kilobytes. */
 const maxChanges = 100;
 const maxChangeCharacters = 300;
-interface Walk extends FittingWalk {
+interface CoercionWalk extends FittingWalk {
   /** Names and indexes from the root to the value that is looked at. One list for the whole traversal, as arguments may have tens of thousands of values. */
   path: (string | number)[];
   changes: string[];
@@ -43,7 +42,7 @@ interface Walk extends FittingWalk {
   isUnwrapped?: true;
 }
 
-function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
+function coerceObject(value: JsonObject, schema: JsonObject, walk: CoercionWalk): JsonObject {
   const properties = ownValue(schema, 'properties');
   if (!isJsonObject(properties)) return value;
   const required = requiredNames(schema);
@@ -53,7 +52,7 @@ function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonOb
   for (const key of keys) {
     const child = value[key];
     if (child === undefined) continue;
-    const childSchema = resolved(ownValue(properties, key), walk.root);
+    const childSchema = resolveRef(ownValue(properties, key), walk.root);
     walk.path.push(key);
     if (childSchema === undefined) entries.push([key, child]);
     else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, walk)) {
@@ -70,38 +69,34 @@ function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonOb
 }
 
 /** A change of the value at `walk.path`, or below it at `name`. */
-function note(walk: Walk, describe: () => string, name?: string): void {
+function note(walk: CoercionWalk, describe: () => string, name?: string): void {
   if (walk.changes.length >= maxChanges) return;
   const path = name === undefined ? walk.path : [...walk.path, name];
-  walk.changes.push(`${written(path)}: ${describe()}`.slice(0, maxChangeCharacters));
-}
-
-function written(path: Walk['path']): string {
-  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
+  walk.changes.push(`${pathText(path)}: ${describe()}`.slice(0, maxChangeCharacters));
 }
 
 /** Only for required properties: many servers give an omitted optional one a meaning of its own. */
 function withDefaults(
   given: JsonObject,
   { properties, required }: { properties: JsonObject; required: ReadonlySet<string> },
-  walk: Walk,
+  walk: CoercionWalk,
 ): JsonObject {
   walk.budget.stepsLeft -= required.size / 16;
   if (walk.budget.stepsLeft <= 0) return given;
   const missing = [...required].flatMap((name): [string, JsonValue][] => {
-    const schema = resolved(ownValue(properties, name), walk.root);
+    const schema = resolveRef(ownValue(properties, name), walk.root);
     const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
     // An invalid default would fail validation as if the model had sent it.
     if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, walk)) return [];
     if (!chargeSteps(value, walk.budget)) return [];
-    note(walk, () => `left out, so its default ${shown(value)} is used`, name);
+    note(walk, () => `left out, so its default ${preview(value)} is used`, name);
     return [[name, copyJson(value)]];
   });
   return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) };
 }
 
 /** Charges the budget for a default, since it may be inserted into each item of an array: one step per value and per 64 characters. */
-function chargeSteps(value: JsonValue, budget: Walk['budget']): boolean {
+function chargeSteps(value: JsonValue, budget: CoercionWalk['budget']): boolean {
   budget.stepsLeft -= 1 + (typeof value === 'string' ? value.length / 64 : 0);
   if (budget.stepsLeft <= 0) return false;
   return !isContainer(value) || Object.values(value).every((child) => child === undefined || chargeSteps(child, budget));
@@ -111,8 +106,8 @@ function hasDefault(schema: JsonValue): boolean {
   return isJsonObject(schema) && ownValue(schema, 'default') !== undefined;
 }
 
-function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue {
-  const schema = resolved(stated, walk.root);
+function coerceValue(value: JsonValue, stated: JsonValue, walk: CoercionWalk): JsonValue {
+  const schema = resolveRef(stated, walk.root);
   if (!isJsonObject(schema) || (walk.isTrial === true && walk.budget.stepsLeft-- <= 0)) return value;
   const branches = branchesOf(schema);
   if (branches !== undefined) {
@@ -122,12 +117,12 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
     walk.budget.depth -= 1;
     if (chosen !== undefined) return chosen;
   }
-  const inner = walk.isUnwrapped === true ? inside(walk) : walk;
+  const inner = walk.isUnwrapped === true ? withoutUnwrapping(walk) : walk;
   // Each of thousands of alternatives might parse it.
   if (walk.isTrial === true && typeof value === 'string') walk.budget.stepsLeft -= value.length / 64;
   const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk.budget) : fromScalar(value, schema);
-  const fitted = walk.isUnwrapped === true ? plain : wrapped(plain, schema);
-  if (fitted !== value) note(walk, () => `${shown(value)} read as ${shown(fitted)}`);
+  const fitted = walk.isUnwrapped === true ? plain : wrapSingle(plain, schema);
+  if (fitted !== value) note(walk, () => `${preview(value)} read as ${preview(fitted)}`);
   if (isJsonObject(fitted)) {
     const coerced = coerceObject(fitted, branchFor(fitted, schema, walk), inner);
     return coerceObject(coerced, kindOf(coerced, schema, walk), inner);
@@ -145,8 +140,8 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
   return isChanged ? coerced : fitted;
 }
 
-/** The walk below a value that must not be wrapped itself. */
-function inside({ isUnwrapped: _isUnwrapped, ...walk }: Walk): Walk {
+/** The walk below a value that must not be wrapped itself: values in it may be. */
+function withoutUnwrapping({ isUnwrapped: _isUnwrapped, ...walk }: CoercionWalk): CoercionWalk {
   return walk;
 }
 
@@ -157,12 +152,12 @@ function branchesOf(schema: JsonObject): JsonValue[] | undefined {
 }
 
 /** Wraps a single value in an array only if it matches no alternative by itself. */
-function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: Walk): JsonValue | undefined {
+function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: CoercionWalk): JsonValue | undefined {
   const { isUnwrapped, ...rest } = walk;
   for (const unwrapped of isUnwrapped === true ? [{ isUnwrapped }] : [{ isUnwrapped: true as const }, {}]) {
     for (const branch of branches) {
       if (walk.budget.stepsLeft <= 0) return undefined;
-      const trial: Walk = { ...rest, ...unwrapped, changes: [], isTrial: true };
+      const trial: CoercionWalk = { ...rest, ...unwrapped, changes: [], isTrial: true };
       const fitted = coerceValue(value, branch, trial);
       if (!fits(fitted, branch, walk)) continue;
       walk.changes.push(...trial.changes.slice(0, maxChanges - walk.changes.length));
@@ -173,12 +168,14 @@ function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: 
 }
 
 /** The alternative that a value selects by its constants (a discriminator); the schema itself if that is not certain. */
-function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
+function branchFor(value: JsonObject, schema: JsonObject, walk: CoercionWalk): JsonObject {
   const { root, budget } = walk;
   if (Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return schema;
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
   budget.stepsLeft -= stated.length;
-  const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
+  const branches = stated
+    .map((branch) => resolveRef(branch, root))
+    .filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
   const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, walk));
   const [only] = fitting;
   // A value that already matches an alternative belongs to it.
@@ -187,11 +184,11 @@ function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObjec
 }
 
 /** Beside properties of its own: the alternative that a value selects by its constants and choices; nothing if that is not certain. */
-function kindOf(value: JsonObject, schema: JsonObject, { root, budget }: Walk): JsonObject {
+function kindOf(value: JsonObject, schema: JsonObject, { root, budget }: CoercionWalk): JsonObject {
   if (!Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return {};
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf') ?? []].flat();
   budget.stepsLeft -= stated.length;
-  const kinds = stated.map((branch) => resolved(branch, root)).filter(isJsonObject);
+  const kinds = stated.map((branch) => resolveRef(branch, root)).filter(isJsonObject);
   const [only, ...others] = kinds.filter((kind) => constantsFit(value, kind, { budget, keywords: ['const', 'enum'] }));
   return others.length === 0 ? (only ?? {}) : {};
 }
@@ -199,7 +196,7 @@ function kindOf(value: JsonObject, schema: JsonObject, { root, budget }: Walk): 
 function constantsFit(
   value: JsonObject,
   branch: JsonObject,
-  { budget, keywords = ['const'] }: Pick<Walk, 'budget'> & { keywords?: readonly string[] },
+  { budget, keywords = ['const'] }: Pick<CoercionWalk, 'budget'> & { keywords?: readonly string[] },
 ): boolean {
   const properties = ownValue(branch, 'properties');
   if (!isJsonObject(properties)) return false;
@@ -218,7 +215,7 @@ function constantsFit(
   return true;
 }
 
-function shown(value: JsonValue): string {
+function preview(value: JsonValue): string {
   // Only the beginning of a long text is shown.
   const text = JSON.stringify(typeof value === 'string' ? value.slice(0, 100) : value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;

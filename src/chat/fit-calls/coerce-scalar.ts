@@ -1,5 +1,4 @@
-import { isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { FittingWalk } from './fits-schema.ts';
 import { parseForeign } from '../../shared/parse-exactly.ts';
 import { isNumber, toNumber } from '../../shared/exact-number.ts';
@@ -36,7 +35,7 @@ export function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
  * Wraps a single value where only an array is allowed. Not an empty text, nor malformed JSON: these may mean something else, and are left to
  * validation.
  */
-export function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
+export function wrapSingle(value: JsonValue, schema: JsonObject): JsonValue {
   if (value === null || isContainer(value) || !allowsType(schema, 'array')) return value;
   const isOwnType = isNumber(value) ? ['number', 'integer'] : [typeof value];
   if (isOwnType.some((type) => allowsType(schema, type))) return value;

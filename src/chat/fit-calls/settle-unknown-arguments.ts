@@ -1,5 +1,5 @@
-import { isContainer } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { pathText } from './argument-path.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 import type { MemberReader } from './declared-members.ts';
 import type { DeclaredMembers } from './gather-members.ts';
@@ -80,7 +80,7 @@ function settleObject(value: JsonObject, declared: DeclaredMembers, settling: Se
   const unknown = declared.isOpen ? [] : Object.keys(value).filter((name) => !declared.has(name));
   const renamed = unknown.length === 0 ? new Map<string, string>() : findRenamed(unknown, value, declared);
   const ignored = unknown.filter((name) => !renamed.has(name));
-  if (ignored.length > 0) judge(ignored, { value, renamed, declared }, settling);
+  if (ignored.length > 0) judgeIgnored(ignored, { value, renamed, declared }, settling);
   const left = new Set(ignored);
   const entries: [string, JsonValue][] = [];
   for (const [name, child] of Object.entries(value)) {
@@ -90,9 +90,9 @@ function settleObject(value: JsonObject, declared: DeclaredMembers, settling: Se
     entries.push([meant ?? name, settleMember(child, { step: meant ?? name, schema }, settling)]);
     if (meant !== undefined) {
       settling.hasRenamed = true;
-      const place = placeOf(name, settling);
-      tell(settling.repairs, `${place}: read as ${meant}`);
-      tell(settling.notices, `The argument '${place}' was read as '${meant}'.`);
+      const path = pathOf(name, settling);
+      add(settling.repairs, `${path}: read as ${meant}`);
+      add(settling.notices, `The argument '${path}' was read as '${meant}'.`);
     }
   }
   return Object.fromEntries(entries);
@@ -141,52 +141,48 @@ interface Judged {
 }
 
 /** Whether the call may run without these members. */
-function judge(ignored: readonly string[], { value, renamed, declared }: Judged, settling: Settling): void {
+function judgeIgnored(ignored: readonly string[], { value, renamed, declared }: Judged, settling: Settling): void {
   const { repairs, notices, problems, onlyReads } = settling;
   // One of thousands of objects: nothing more is told.
   if (problems.length >= maxSentences || (onlyReads && repairs.length >= maxSentences && notices.length >= maxSentences)) return;
   const names = declared.names();
   const renamedTo = new Set(renamed.values());
   const isWhole = !declared.hasPatterns && names.every((name) => Object.hasOwn(value, name) || renamedTo.has(name));
-  const places = ignored.slice(0, maxSentences).map((name) => ({ name, place: placeOf(name, settling) }));
+  const located = ignored.slice(0, maxSentences).map((name) => ({ name, path: pathOf(name, settling) }));
   if (isWhole || onlyReads) {
-    for (const { place } of places) tell(repairs, `${place}: unknown argument left out`);
+    for (const { path } of located) add(repairs, `${path}: unknown argument left out`);
     if (notices.length >= maxSentences) return;
     const known = names.length === 0 && !declared.hasPatterns ? 'It takes none.' : `Known: ${knownNames(declared)}.`;
-    tell(notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
+    add(notices, `Ignored because unknown: ${listNames(located.map(({ path }) => path))}. ${known}`);
     return;
   }
-  for (const [index, { name, place }] of places.entries()) {
+  for (const [index, { name, path }] of located.entries()) {
     const hasNearest = names.length > 0 && (names.length <= comparedNames || index < comparedOfMany);
-    const nearest = hasNearest ? `, the nearest is '${shown(nearestWord(name, names).word)}'` : '';
-    tell(problems, `${place}: is not an argument of this function${nearest}`);
+    const nearest = hasNearest ? `, the nearest is '${shorten(nearestWord(name, names).word)}'` : '';
+    add(problems, `${path}: is not an argument of this function${nearest}`);
   }
-  const within = settling.path.length === 0 ? '' : ` in '${written(settling.path)}'`;
+  const within = settling.path.length === 0 ? '' : ` in '${pathText(settling.path, shorten)}'`;
   problems.push(`known arguments${within}: ${knownNames(declared)}`);
 }
 
-function tell(sentences: string[], sentence: string): void {
+function add(sentences: string[], sentence: string): void {
   if (sentences.length < maxSentences) sentences.push(sentence);
 }
 
 function knownNames(declared: DeclaredMembers): string {
   const names = declared.names();
-  return names.length === 0 ? 'those that match its patterns' : listed(names);
+  return names.length === 0 ? 'those that match its patterns' : listNames(names);
 }
 
-function listed(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const more = names.length > shownNames ? ` and ${names.length - shownNames} more` : '';
-  return `${names.slice(0, shownNames).map(shown).join(', ')}${more}`;
+  return `${names.slice(0, shownNames).map(shorten).join(', ')}${more}`;
 }
 
-function placeOf(name: string, { path }: Settling): string {
-  return written([...path, name]);
+function pathOf(name: string, { path }: Settling): string {
+  return pathText([...path, name], shorten);
 }
 
-function written(path: Settling['path']): string {
-  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${shown(step)}`)).join('');
-}
-
-function shown(name: string): string {
+function shorten(name: string): string {
   return name.length > shownCharacters ? `${name.slice(0, shownCharacters)}…` : name;
 }

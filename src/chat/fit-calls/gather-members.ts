@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { requiredNames } from './fits-schema.ts';
 import { listOf, valuesOf } from './schema-lists.ts';
 
 /** What a schema declares of the members of an object and the items of a list, in all of its branches together. */
@@ -17,7 +17,7 @@ export interface DeclaredMembers {
 }
 
 /** What one schema declares, with what a schema that has it as a part needs to know. */
-export interface Reading extends DeclaredMembers {
+export interface GatheredMembers extends DeclaredMembers {
   /** An object may be a value of the schema. */
   takesObjects: boolean;
   /** The same of a list. */
@@ -31,7 +31,7 @@ export interface Reading extends DeclaredMembers {
   ownItems: number;
 }
 
-export const nothing: Reading = {
+export const nothing: GatheredMembers = {
   names: () => [],
   has: () => false,
   isOpen: false,
@@ -45,15 +45,15 @@ export const nothing: Reading = {
   patterns: [],
   ownItems: 0,
 };
-export const anything: Reading = { ...nothing, isOpen: true, takesObjects: true, takesLists: true, allowsMore: true };
+export const anything: GatheredMembers = { ...nothing, isOpen: true, takesObjects: true, takesLists: true, allowsMore: true };
 /** Of a schema that is being read: one that leads back to itself adds nothing to itself. */
-export const pending: Reading = { ...nothing, takesObjects: true };
+export const pending: GatheredMembers = { ...nothing, takesObjects: true };
 
 /** Most schemas are like this, so nothing is copied. */
-export function readPlain(schema: JsonObject): Reading {
+export function readPlain(schema: JsonObject): GatheredMembers {
   const stated = ownValue(schema, 'properties');
   const properties = isJsonObject(stated) ? stated : {};
-  const required = new Set(requiredNames(schema).filter((name) => !Object.hasOwn(properties, name)));
+  const required = new Set([...requiredNames(schema)].filter((name) => !Object.hasOwn(properties, name)));
   let names: readonly string[] | undefined;
   const others = othersOf(schema);
   const allowsMore = others !== undefined && others !== false;
@@ -106,16 +106,16 @@ export class ComposedMembers {
       this.#allowsMore = true;
       this.#others.addBranch(others);
     }
-    this.#declaresItself ||= names.length > 0 || required.length > 0 || this.#patterns.size > 0;
+    this.#declaresItself ||= names.length > 0 || required.size > 0 || this.#patterns.size > 0;
     const tuple = tupleOf(schema);
     const further = furtherItems(schema);
     if (tuple.length > 0 || further !== undefined)
       this.#items.push({ isBranch: isCondition, ownItems: tuple.length, itemSchema: (index) => tuple[index] ?? further });
-    return names.length + required.length;
+    return names.length + required.size;
   }
 
   /** One of several schemas of which an object may have any. Returns the number of names. */
-  addBranch(branch: Reading): number {
+  addBranch(branch: GatheredMembers): number {
     const names = branch.names();
     for (const name of names) this.#schemasOf(name).addBranch(branch.schemaOf(name));
     for (const pattern of branch.patterns) this.#patterns.add(pattern);
@@ -126,7 +126,7 @@ export class ComposedMembers {
   }
 
   /** One of several schemas of which a list may have any. Without a schema for its items, they may be anything. */
-  addItems(branch: Reading): void {
+  addItems(branch: GatheredMembers): void {
     const { ownItems } = branch;
     this.#items.push({ isBranch: true, ownItems, itemSchema: (index) => branch.itemSchema(index) ?? true });
   }
@@ -143,7 +143,7 @@ export class ComposedMembers {
     this.#takesLists = false;
   }
 
-  toReading(): Reading {
+  toMembers(): GatheredMembers {
     const names = [...this.#named.keys()];
     const patterns = [...this.#patterns];
     const mayMatch = matcherOf(patterns);
@@ -258,8 +258,4 @@ function tupleOf(schema: JsonObject): JsonValue[] {
 function furtherItems(schema: JsonObject): JsonValue | undefined {
   const items = ownValue(schema, 'items');
   return Array.isArray(items) ? ownValue(schema, 'additionalItems') : items;
-}
-
-function requiredNames(schema: JsonObject): string[] {
-  return listOf(schema, 'required').filter((name) => typeof name === 'string');
 }
