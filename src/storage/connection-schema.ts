@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasMoreEntriesThan, isDeeperThan, isJsonObject } from '../shared/json.ts';
+import { approvalsByName, blocksByName } from '../shared/name-pattern.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { whyNotForwarded } from '../core/chat/request-headers.ts';
@@ -94,12 +95,15 @@ const names = z
 const config = z.looseObject({
   enable: z.boolean().nullish(),
   default: z.boolean().nullish(),
-  function_name_filter_list: names.nullish(),
-  tags: z.array(z.string()).nullish(),
+  function_name_filter_list: names.refine(blocksByName.test, blocksByName.problem).nullish(),
+  tags: z.array(z.string()).refine(blocksByName.test, blocksByName.problem).nullish(),
   timeout_ms: z.int().min(1).max(longestTimerMs).nullish(),
   max_result_bytes: z.int().min(1).max(limits.documentBytes).nullish(),
   /** These stay in `extra`, where the catalog reads them. They are validated here because a typing error must not switch a protection off. */
-  needs_approval: z.union([z.boolean(), z.array(z.string())]).nullish(),
+  needs_approval: z
+    .union([z.boolean(), z.array(z.string())])
+    .refine(approvalsByName.test, approvalsByName.problem)
+    .nullish(),
   read_only: z.boolean().nullish(),
   parallel: z.boolean().nullish(),
   repeats: z.boolean().nullish(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { approvalsByName } from '../shared/name-pattern.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/chat/mode-names.ts';
@@ -26,7 +27,10 @@ export const presetSchema = z.strictObject({
   function_calling: z.string().max(64).nullish(),
   max_tool_rounds: z.number().int().positive().max(limits.maxToolRounds).nullish(),
   tool_timeout_ms: z.number().int().positive().max(longestTimerMs).nullish(),
-  needs_approval: z.union([z.boolean(), z.array(z.string().max(256)).max(1_000)]).nullish(),
+  needs_approval: z
+    .union([z.boolean(), z.array(z.string().max(256)).max(1_000)])
+    .refine(approvalsByName.test, approvalsByName.problem)
+    .nullish(),
 });
 
 /** Deeper nesting would fail later, in every request that uses the preset. */

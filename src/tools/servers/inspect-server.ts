@@ -9,7 +9,7 @@ import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { estimateFunctionTokens, parametersOnce } from '../catalog/lazy-spec.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import { maskOfEverythingSent } from './secrets-to-mask.ts';
-import { lintApprovals, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
+import { lintApprovals, lintBlocks, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
 import { openServer } from './open-registered-server.ts';
 import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
 import { retryDelayMs } from './reconnect-servers.ts';
@@ -142,7 +142,13 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],
     ...(held.length > 0 && { held: held.map(toHeldReport) }),
-    warnings: [...lintCredential(functions, record), ...conversion.warnings, ...remarks, ...lintDescriptions(functions)],
+    warnings: [
+      ...lintBlocks(conversion.operations, record),
+      ...lintCredential(functions, record),
+      ...conversion.warnings,
+      ...remarks,
+      ...lintDescriptions(functions),
+    ],
     ...(stderr.length > 0 && { stderr }),
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
   };

@@ -55,6 +55,20 @@ export function lintApprovals(
   ];
 }
 
+/** An entry that blocks nothing protects nothing. Filters of MCP servers also name prompts and resources, which are not listed here. */
+export function lintBlocks(operations: readonly Operation[], { functionFilter, tags, type }: ToolServerRecord): string[] {
+  if (type === 'mcp') return [];
+  const lists = {
+    function_name_filter_list: { entries: functionFilter, known: operations.flatMap(({ operationId, spec }) => [operationId, spec.name]) },
+    tags: { entries: tags, known: operations.flatMap((operation) => operation.tags ?? []) },
+  };
+  return Object.entries(lists).flatMap(([list, { entries, known }]) => {
+    const names = new Set(known);
+    const idle = entries.filter((entry) => entry.startsWith('!') && !names.has(entry.slice(1))).map((entry) => JSON.stringify(entry));
+    return idle.length === 0 ? [] : [`${list} has ${idle.join(', ')}, which blocks nothing on this server. Correct the name.`];
+  });
+}
+
 const maxNamedSchemes = 4;
 
 /**

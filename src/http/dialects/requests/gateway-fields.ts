@@ -4,6 +4,7 @@ import { limits } from '../../../core/limits.ts';
 import { toDocumentUrl } from '../../../shared/document-url.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { approvalsByName, blocksByName } from '../../../shared/name-pattern.ts';
 import { longestTimerMs } from '../../../shared/timer-limits.ts';
 import { hasMoreKeys } from './parse-fields.ts';
 
@@ -14,11 +15,17 @@ export const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), '
 const names = z.array(z.string().max(256)).max(1_000);
 /** Validated, because a typo in a protective setting must not disable it. */
 const serverConfig = z.looseObject({
-  needs_approval: z.union([z.boolean(), names], 'must be true, false, or a list of function names').nullish(),
+  needs_approval: z
+    .union([z.boolean(), names], 'must be true, false, or a list of function names')
+    .refine(approvalsByName.test, approvalsByName.problem)
+    .nullish(),
   read_only: z.boolean().nullish(),
   methods: names.nullish(),
-  tags: names.nullish(),
-  function_name_filter_list: z.union([z.string(), names], 'must be a list of function names').nullish(),
+  tags: names.refine(blocksByName.test, blocksByName.problem).nullish(),
+  function_name_filter_list: z
+    .union([z.string(), names], 'must be a list of function names')
+    .refine(blocksByName.test, blocksByName.problem)
+    .nullish(),
   public_headers: names.nullish(),
 });
 const serverSchema = z.looseObject({
