@@ -21,11 +21,11 @@ interface ChatParts {
 
 /** The services of the loop: models, tools, presets, settings, and what tool calls share over all runs. */
 export function composeChat(
-  { config, logger, now, newId }: AppContext,
+  { config, logger, now, elapsed, newId }: AppContext,
   { storage, models, tools, approvals, extensions }: ChatParts,
 ): PresetServices {
   const newCallId = (): string => `call_${newId()}`;
-  const cache = createResultCache(now);
+  const cache = createResultCache(elapsed);
   storage.owners.onDeleted(cache.deleteAllOf);
   const { taskModel, taskModelExternal, functionCalling, maxToolRounds, toolTimeoutMs } = config;
   return {

@@ -30,12 +30,12 @@ export interface Models {
 
 /** The catalog of models and presets. `backends` replaces the configured ones. */
 export function composeModels(
-  { config, now }: AppContext,
+  { config, now, elapsed }: AppContext,
   { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
 ): Models {
   const memory = new RefusalMemory(now);
   const { backends: configured, routes } = createBackends(config, send, memory);
-  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now, memory }), presets);
+  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now: elapsed, memory }), presets);
   return {
     models,
     lessons: memory,

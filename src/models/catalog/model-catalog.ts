@@ -12,7 +12,7 @@ import { ollamaPullHint } from '../ollama/ollama-models.ts';
 interface ModelCatalogOptions {
   /** In the order in which they are searched and listed. */
   backends: CatalogBackend[];
-  /** Milliseconds since 1970. */
+  /** Milliseconds of a clock that nobody sets: the ages of lists are measured by it. */
   now: () => number;
   /** Default: one of its own. */
   memory?: RefusalMemory;

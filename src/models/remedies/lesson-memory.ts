@@ -167,7 +167,8 @@ export class RefusalMemory implements LessonMemory {
   }
 
   #deleteIfExpired(entry: Entry): boolean {
-    const isExpired = this.#now() - entry.learnedAt > lessonMemoryMs;
+    // A clock that is set back must not make it last longer.
+    const isExpired = Math.abs(this.#now() - entry.learnedAt) > lessonMemoryMs;
     if (isExpired) this.#delete(entry);
     return isExpired;
   }

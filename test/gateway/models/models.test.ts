@@ -39,3 +39,16 @@ it.each([
   await using gateway = await gatewayOf({ turns: [nothing, says('Noon.')], servers: [clocks], environment });
   expect((await gateway.ask(body)).eventsOf('run.start')).toMatchObject([{ mode }]);
 });
+
+it('finds a backend that has come back after the clock was set back', async () => {
+  const clock = { time: Date.parse('2030-05-01T10:00:00Z'), elapsed: 0 };
+  const backend = backendOf(new ScriptedModel(says('Noon.')));
+  let isDown = true;
+  const list: typeof backend.list = (signal) => (isDown ? Promise.reject(new Error('down')) : backend.list(signal));
+  await using gateway = await gatewayOf({ backends: [{ ...backend, list }], now: () => clock.time, elapsed: () => clock.elapsed });
+  expect((await gateway.ask()).status).toBe(404);
+  isDown = false;
+  clock.time -= 24 * 60 * 60 * 1_000;
+  clock.elapsed += 60_000;
+  expect(await gateway.ask()).toMatchObject({ status: 200, text: 'Noon.' });
+});

@@ -181,6 +181,14 @@ describe('what is remembered', () => {
     expect(isThere()).toEqual([false, false, false]);
   });
 
+  it('does not last longer when the clock is set back', () => {
+    let time = 30 * 24 * lessonMemoryMs;
+    const memory = new RefusalMemory(() => time);
+    teach(memory);
+    time = 0;
+    expect(memory.remembered()).toEqual([]);
+  });
+
   it.each<[string, (memory: RefusalMemory) => void, number]>([
     ['its tool server', (memory) => memory.forgetServer('box'), 0],
     ['another tool server', (memory) => memory.forgetServer('cup'), 1],
