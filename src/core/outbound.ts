@@ -67,20 +67,18 @@ export async function readBytes(
   maxBytes: number,
   watch?: (piece: Uint8Array) => void,
 ): Promise<{ bytes: Uint8Array; isTruncated: boolean }> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
+  const collected = new CollectedBytes();
   let isTruncated = false;
   const { failure } = await body.readEach((piece) => {
     watch?.(piece);
-    const room = maxBytes - size;
+    const room = maxBytes - collected.size;
     isTruncated = piece.byteLength > room;
-    pieces.push(isTruncated ? piece.subarray(0, room) : piece);
-    size += Math.min(piece.byteLength, room);
+    collected.add(isTruncated ? piece.subarray(0, room) : piece);
     if (isTruncated) body.close();
     return undefined;
   });
   if (failure !== undefined) throw failure;
-  return { bytes: concatenate(pieces, size), isTruncated };
+  return { bytes: collected.take(), isTruncated };
 }
 
 /** Decodes UTF-8; invalid bytes, also those of a character cut by the limit, become U+FFFD. */
@@ -92,14 +90,27 @@ export async function readText(body: OutboundBody, maxBytes: number): Promise<{ 
 /** Stateless, because it is called without `stream`. */
 const decoder = new TextDecoder();
 
-function concatenate(pieces: readonly Uint8Array[], size: number): Uint8Array {
-  const [first] = pieces;
-  if (first !== undefined && pieces.length === 1) return first;
-  const whole = new Uint8Array(size);
-  let offset = 0;
-  for (const piece of pieces) {
-    whole.set(piece, offset);
-    offset += piece.byteLength;
+/** Bytes that arrive in pieces, which may have one byte each: a list of them would take a hundred times their memory. */
+class CollectedBytes {
+  size = 0;
+  #bytes: Uint8Array = new Uint8Array();
+
+  add(piece: Uint8Array): void {
+    // Most answers are a single piece, which needs no copy. It has no room, so that it is never written to.
+    if (this.size === 0) this.#bytes = piece;
+    else {
+      const size = this.size + piece.byteLength;
+      if (size > this.#bytes.byteLength) {
+        const larger = new Uint8Array(Math.max(size, 2 * this.size));
+        larger.set(this.#bytes.subarray(0, this.size));
+        this.#bytes = larger;
+      }
+      this.#bytes.set(piece, this.size);
+    }
+    this.size += piece.byteLength;
   }
-  return whole;
+
+  take(): Uint8Array {
+    return this.size === this.#bytes.byteLength ? this.#bytes : this.#bytes.slice(0, this.size);
+  }
 }

@@ -37,6 +37,9 @@ interface Reader {
   fail(error: unknown): void;
 }
 
+/** A piece is handed on without a copy if the memory that it keeps is at most this many times its size. */
+const mostlyBody = 4;
+
 const finished: IteratorResult<Uint8Array, undefined> = { done: true, value: undefined };
 
 /**
@@ -63,6 +66,8 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
   #controller: ResponseController | undefined;
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
+  /** Bytes of the memory that the pieces keep: whole reads of the connection, with everything that is not the body. */
+  #keptBytes = 0;
   #ending: Ending | undefined;
   #reader: Reader | undefined;
   #isReaderSlow = false;
@@ -104,10 +109,11 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
 
   onResponseData(controller: ResponseController, piece: Buffer): void {
     if (this.#ending !== undefined) return;
+    if (this.#pieces.at(-1)?.buffer !== piece.buffer) this.#keptBytes += piece.buffer.byteLength;
     this.#pieces.push(piece);
     this.#pieceBytes += piece.byteLength;
     if (this.#isReaderWaiting()) this.#planHandOver();
-    else if (this.#pieceBytes >= this.#options.bufferedBytes) controller.pause();
+    else if (this.#keptBytes >= this.#options.bufferedBytes) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -232,9 +238,12 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
 
   #takePieces(): Buffer {
     const [first] = this.#pieces;
-    const taken = first === undefined || this.#pieces.length > 1 ? Buffer.concat(this.#pieces, this.#pieceBytes) : first;
+    // A chunk of one byte may come with an extension of 64 kB, in the same memory: whoever keeps the byte must not keep that.
+    const isWhole = first !== undefined && this.#pieces.length === 1 && this.#keptBytes <= this.#pieceBytes * mostlyBody;
+    const taken = isWhole ? first : Buffer.concat(this.#pieces, this.#pieceBytes);
     this.#pieces = [];
     this.#pieceBytes = 0;
+    this.#keptBytes = 0;
     if (this.#controller?.paused === true) this.#controller.resume();
     return taken;
   }

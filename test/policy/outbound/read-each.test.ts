@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { closeAll, openDoor, settle, startServer } from './peers.ts';
+import { closeAll, openDoor, settle, startPeer, startServer } from './peers.ts';
+import { readBytes } from '../../../src/core/outbound.ts';
 import { waitFor } from '../../_support/wait-for.ts';
 
 afterEach(closeAll);
@@ -113,5 +114,58 @@ describe('the bytes of an answer', () => {
   it('end at the idle limit of a silent peer', async () => {
     const { body, take } = await openAnswer({ idleTimeoutMs: 50 });
     expect(await body.readEach(take)).toMatchObject({ failure: { failure: 'timeout' } });
+  });
+});
+
+describe('the memory that the bytes of an answer keep', () => {
+  const chunks = 100;
+  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  const chunk = `1;x=${'e'.repeat(60_000)}\r\na\r\n`;
+
+  it('is not that of chunk extensions', async () => {
+    const peer = await startPeer((socket) => void socket.write(`${head}${chunk.repeat(chunks)}0\r\n\r\n`));
+    const { body } = await openDoor().send({ url: peer.origin });
+    const pieces: Uint8Array[] = [];
+    await body.readEach((piece) => void pieces.push(piece));
+    expect(Buffer.concat(pieces).toString()).toBe('a'.repeat(chunks));
+    const kept = [...new Set(pieces.map(({ buffer }) => buffer))].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    expect(kept).toBeLessThan(200_000);
+  });
+
+  it('counts while nobody reads, so that the peer has to wait', async () => {
+    let sent = 0;
+    const peer = await startPeer((socket) => {
+      socket.write(head);
+      const writeOn = (): void => {
+        while (sent < 400) {
+          sent += 1;
+          if (!socket.write(chunk)) return void socket.once('drain', writeOn);
+        }
+        socket.end('0\r\n\r\n');
+      };
+      writeOn();
+    });
+    const { body } = await openDoor().send({ url: peer.origin });
+    await settle(300);
+    expect(sent, 'of 24 MB, what the system buffers').toBeLessThan(300);
+    expect((await readBytes(body, 1_000)).bytes.byteLength).toBe(400);
+  });
+
+  it.each([
+    ['one', 1],
+    ['many', 3_000],
+  ])('is theirs alone where they came in %s', async (_what, count) => {
+    const pieces = Array.from({ length: count }, (_, index) => Buffer.from(`${index % 10}`));
+    const body = {
+      readEach: async (take: (piece: Uint8Array) => unknown) => {
+        for (const piece of pieces) take(piece);
+        return {};
+      },
+      close: () => undefined,
+    };
+    const { bytes, isTruncated } = await readBytes(body as never, 2_000);
+    expect(Buffer.from(bytes).toString()).toBe(Buffer.concat(pieces).toString().slice(0, 2_000));
+    expect(isTruncated).toBe(count > 2_000);
+    expect(pieces[0]?.toString(), 'the first piece is not written to').toBe('0');
   });
 });
