@@ -14,6 +14,9 @@ const needsMoreText = new NeedsMoreText('The text that has arrived ends here.');
 const smallText = 512;
 const worthwhileShare = 1 / 6;
 
+/** White space that may stand before the rest of a call. Without it, a model that writes nothing else would have its whole answer held back. */
+const maxSpace = 32 * 1024;
+
 const spaces = /\s*/y;
 /** A function name (`functions.get_time`, `time/get_time`), possibly with Markdown escapes (`get\_time`), of at most 257 characters. */
 const name = /(?:[\w./-]|[^\0-\u00ff\s]|\\_){0,257}/y;
@@ -91,9 +94,10 @@ export class AnswerText {
     return marks.find((mark) => this.startsWith(mark, position));
   }
 
-  /** Where the white space that begins at a position ends. */
+  /** Where the white space that begins at a position ends, or as far into it as `maxSpace`. */
   skipSpace(from: number): number {
     const end = spaceEnd(this.text, from);
+    if (end - from >= maxSpace) return from + maxSpace;
     this.need(end);
     return end;
   }

@@ -150,6 +150,32 @@ it('white space at the beginning of an answer is passed on while it arrives', ()
   expect(passed).toBeGreaterThan(50_000);
 });
 
+it.each(['<|tool_calls_section_begin|>', '<tool_call>', '```json\n'])(
+  'white space behind %j is passed on while it arrives, once there is too much of it for a call',
+  (mark) => {
+    const parser = createToolCallParser({ tools, isReact: true });
+    let passed = 0;
+    for (let part = 0; part < 400; part += 1)
+      for (const piece of parser.push((part === 0 ? mark : '') + '\n'.repeat(1_000)))
+        passed += (piece.type === 'text' ? piece.text : '').length;
+    expect(passed).toBeGreaterThan(300_000);
+  },
+);
+
+it.each([
+  ['\n', 10],
+  ['\nfinal answe', 45],
+  [`\n${' '.repeat(39)}`, 10],
+])('lines of %j are searched for labels in few steps', (line, most) => {
+  const text = `{${line.repeat(64_000 / line.length)}`;
+  const parser = createToolCallParser({ tools, isReact: true });
+  const steps = countSteps(() => {
+    parser.push(text);
+    parser.flush({ isCut: false });
+  });
+  expect(steps / text.length).toBeLessThan(most);
+});
+
 it.each([
   ['tokens of templates behind a call', '{"name": "A", "arguments": {"A": "x"}}', '<|end|>'],
   ['calls in a block', '<tool_call>', 'A()\n'],

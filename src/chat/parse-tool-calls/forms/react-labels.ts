@@ -18,17 +18,22 @@ export interface Label {
 
 /** A label at the beginning of a line, possibly with Markdown such as `**` around it. */
 export function labelAt(input: AnswerText, lineStart: number): Label | undefined {
+  // With single spaces, and none in front. Grown by each character, because a long text may have a line break at every other one.
   let words = '';
   for (let position = lineStart; position - lineStart < maxLabel; position += 1) {
     const character = input.at(position);
-    const written = words.replaceAll(/ +/g, ' ').trim();
+    if (character === '' || character === '\n') return undefined;
     if (character === ':') {
+      const written = words.trimEnd();
       const label = labels.find((candidate) => candidate === written);
       return label && { label, end: starsEnd(input, position + 1) };
     }
-    words += /[*#_>\s\d]/.test(character) ? ' ' : character.toLowerCase();
-    const begun = words.replaceAll(/ +/g, ' ').trim();
-    if (character === '' || character === '\n' || !labels.some((label) => label.startsWith(begun))) return undefined;
+    if (/[*#_>\s\d]/.test(character)) {
+      if (words !== '' && !words.endsWith(' ')) words += ' ';
+      continue;
+    }
+    words += character.toLowerCase();
+    if (!labels.some((label) => label.startsWith(words))) return undefined;
   }
   return undefined;
 }
