@@ -187,6 +187,9 @@ function toText(value: unknown): string {
   return JSON.stringify(value);
 }
 
+const [quote, backslash] = [0x22, 0x5c] as const;
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d] as const;
+
 /** Tracks incrementally whether the first object or array of a JSON text is closed, without reading anything twice. */
 class ObjectProgress {
   isComplete = false;
@@ -194,23 +197,21 @@ class ObjectProgress {
   #isInString = false;
   #isEscaped = false;
 
+  /** By character codes, which takes a tenth of the time: an answer may have sixteen megabytes of arguments. */
   feed(text: string): void {
-    for (const character of text) {
-      if (this.isComplete) return;
-      this.#step(character);
-    }
+    for (let at = 0; at < text.length && !this.isComplete; at += 1) this.#step(text.charCodeAt(at));
   }
 
-  #step(character: string): void {
+  #step(code: number): void {
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
-      else if (character === '\\') this.#isEscaped = true;
-      else if (character === '"') this.#isInString = false;
+      else if (code === backslash) this.#isEscaped = true;
+      else if (code === quote) this.#isInString = false;
       return;
     }
-    if (character === '"') this.#isInString = true;
-    else if (character === '{' || character === '[') this.#depth += 1;
-    else if (character === '}' || character === ']') {
+    if (code === quote) this.#isInString = true;
+    else if (code === openBrace || code === openBracket) this.#depth += 1;
+    else if (code === closeBrace || code === closeBracket) {
       this.#depth -= 1;
       this.isComplete = this.#depth <= 0;
     }

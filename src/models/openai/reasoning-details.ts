@@ -4,6 +4,8 @@ import { limits } from '../../core/limits.ts';
 
 /** Far more than any real answer has; further entries are dropped. */
 const maxDetails = 1_000;
+/** The same of their characters; all are serialized at once for the next request. */
+const maxCharacters = 2 * 1024 * 1024;
 /** The fields that arrive in fragments; all others arrive complete. */
 const fragmentedFields: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
 
@@ -13,6 +15,7 @@ const fragmentedFields: ReadonlySet<string> = new Set(['text', 'summary', 'data'
  */
 export class ReasoningDetails {
   readonly #details: JsonObject[] = [];
+  #characters = 0;
 
   /** Returns the number of characters added, for the output limit. */
   add(value: JsonValue | undefined): number {
@@ -21,10 +24,12 @@ export class ReasoningDetails {
     for (const piece of value) {
       if (!isJsonObject(piece) || isDeeperThan(piece, limits.jsonDepth)) continue;
       characters += JSON.stringify(piece).length;
+      if (this.#characters + characters > maxCharacters) continue;
       const last = this.#details.at(-1);
       if (last !== undefined && continues(last, piece)) join(last, piece);
       else if (this.#details.length < maxDetails) this.#details.push({ ...piece });
     }
+    this.#characters += characters;
     return characters;
   }
 
