@@ -1,7 +1,9 @@
+import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
+
 /** The match of a name that a model wrote with the offered names. */
 type NameMatch =
   | { type: 'exact'; name: string }
-  /** Written differently: another case or separator, or a shortened form that matches just one function. */
+  /** Written differently: another case or separator, a namespace before it, or a shortened form that matches just one function. */
   | { type: 'repaired'; name: string }
   | { type: 'unknown'; candidates: string[] };
 
@@ -14,7 +16,7 @@ const shownCandidates = 12;
 
 /**
  * Models shorten long generated names, such as FastAPI's (`get_current_local` for `get_current_local_get_current_local_time_get`). A shortened name
- * is accepted if exactly one function matches; a guess between two could run the wrong one.
+ * matches if it fits exactly one function; a guess between two could run the wrong one. Whether the function may run by that name: `mayRunAs`.
  */
 export function findOfferedName(written: string, offered: readonly string[]): NameMatch {
   if (written.length > maxWrittenLength) return { type: 'unknown', candidates: offered.slice(0, shownCandidates) };
@@ -33,6 +35,55 @@ export function findOfferedName(written: string, offered: readonly string[]): Na
     if (matches.length > 1) return { type: 'unknown', candidates: matches.slice(0, shownCandidates) };
   }
   return { type: 'unknown', candidates: offered.slice(0, shownCandidates) };
+}
+
+/** What decides whether a function may run by a name. */
+interface NamedTool extends Partial<Pick<Tool, 'server' | 'endpoint' | 'isReadOnly'>> {
+  spec: Pick<ToolSpec, 'name'>;
+}
+
+/**
+ * The function that may run when a model writes this name, and for an unknown name the offered ones to choose from, the nearest first. `callerNames`: of the
+ * caller's functions, which are offered too: all names are matched at once, so that a call of a caller's function never ends up at a similarly named one of
+ * the gateway.
+ */
+export function findCallableName(written: string, tools: ReadonlyMap<string, Tool>, callerNames: Iterable<string> = []): NameMatch {
+  const offered = [...callerNames, ...tools.keys()];
+  const match = findOfferedName(written, offered);
+  if (match.type === 'exact') return match;
+  if (match.type === 'repaired' && mayRunAs(written, tools.get(match.name) ?? { spec: match })) return match;
+  const namespaced = written.length > maxWrittenLength ? [] : [...tools].filter(([, tool]) => isNamespaced(written, tool));
+  const [only, ...others] = namespaced;
+  if (only !== undefined && others.length === 0) return { type: 'repaired', name: only[0] };
+  return { type: 'unknown', candidates: nearestNames(match, offered) };
+}
+
+function nearestNames(match: NameMatch, offered: readonly string[]): string[] {
+  return match.type === 'unknown' ? match.candidates : [...new Set([match.name, ...offered])].slice(0, shownCandidates);
+}
+
+/**
+ * Whether a call of `written`, which `findOfferedName` matches with this function, may run it. `order` is a part of `cancel_order` but does not mean it, so
+ * a function that may write needs its whole name, apart from case, separators and namespaces.
+ */
+export function mayRunAs(written: string, tool: NamedTool): boolean {
+  const [whole, short] = [plain(tool.spec.name), plain(written)];
+  if (tool.isReadOnly === true || whole === short) return true;
+  return whole === plain(tool.server ?? '') + short || isNamespaced(written, tool) || isAuthorsName(written, tool);
+}
+
+/** Models put the id of a server before a name, or how templates call the list of functions. */
+function isNamespaced(written: string, { spec, server = '' }: NamedTool): boolean {
+  const name = plain(spec.name);
+  const [general = ''] = /^\s*(?:functions?|tools?|default_api|mcp)(?:[/.:]|__)/i.exec(written) ?? [];
+  const rest = plain(written.slice(general.length));
+  return rest === plain(server) + name || (general !== '' && rest === name);
+}
+
+/** FastAPI generates an `operationId` from the function's own name, the whole path and the method. */
+function isAuthorsName(written: string, { spec, endpoint = '' }: NamedTool): boolean {
+  const [, method, path] = /^([A-Z]+) \w+:\/\/[^/]+\/(.+)$/.exec(endpoint) ?? [];
+  return method !== undefined && path !== undefined && plain(spec.name) === plain(`${written}${path}${method}`);
 }
 
 /** A function renamed after a clash has its plain name and a short hash; it does not make the plain name ambiguous. */

@@ -1,5 +1,6 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { findOfferedName } from './find-offered-name.ts';
+import type { Tool } from '../../core/tools/tool.ts';
+import { findCallableName } from './find-offered-name.ts';
 
 /** A call with the offered name of its function. */
 export interface NamedCall {
@@ -10,12 +11,9 @@ export interface NamedCall {
   candidates?: string[];
 }
 
-/**
- * Finds the offered name of a call. `offered`: all names at once, because a call of a caller's function must not end up at a similarly named function
- * of the gateway.
- */
-export function nameCall(call: ToolCall, offered: readonly string[]): NamedCall {
-  const match = findOfferedName(call.name, offered);
+/** Finds the offered name of a call: see `findCallableName`. */
+export function nameCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, callerNames?: Iterable<string>): NamedCall {
+  const match = findCallableName(call.name, tools, callerNames);
   switch (match.type) {
     case 'exact':
       return { call: match.name === call.name ? call : { ...call, name: match.name } };

@@ -108,8 +108,12 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
 
 function firstStep({ chat: { resumed, callerNames }, offer }: Loop): NextStep {
   if (!isAmidRound(resumed)) return { type: 'request_turn' };
-  const offered = [...callerNames, ...offer.names];
-  return { type: 'run_tools', turn: turnOf(resumed), calls: resumed.turn.calls.map((call) => nameCall(call, offered)), resumed };
+  return {
+    type: 'run_tools',
+    turn: turnOf(resumed),
+    calls: resumed.turn.calls.map((call) => nameCall(call, offer.tools, callerNames)),
+    resumed,
+  };
 }
 
 async function requestNextTurn(loop: Loop): Promise<NextStep> {

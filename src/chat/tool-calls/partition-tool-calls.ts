@@ -24,8 +24,7 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   const reason = reasonNotToRun(turn, toolChoice);
   const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
   if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
-  const offered = [...callerNames, ...tools.keys()];
-  const named = turn.toolCalls.map((call) => nameCall(call, offered));
+  const named = turn.toolCalls.map((call) => nameCall(call, tools, callerNames));
   const wanted = forced === undefined ? named : named.filter(({ call }) => isForced(call, forced));
   // Some backends ignore `parallel_tool_calls` too.
   const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : atMostOneReturned(wanted, rules);

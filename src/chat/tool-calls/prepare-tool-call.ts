@@ -43,7 +43,7 @@ export interface CallingRun {
 
 /** Finds the function, then prepares the call. @throws the signal's reason */
 export function prepareToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, run: CallingRun): Promise<PreparedCall> {
-  return prepareNamedCall(nameCall(call, [...tools.keys()]), tools, run);
+  return prepareNamedCall(nameCall(call, tools), tools, run);
 }
 
 /**
@@ -127,7 +127,7 @@ function invalidArguments(name: string, problems: readonly string[]): Misfit {
 
 /** Finds the function, then parses and coerces the arguments without validating them. */
 export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>): PreparedCall {
-  const fitted = findAndFit(nameCall(call, [...tools.keys()]), tools, undefined);
+  const fitted = findAndFit(nameCall(call, tools), tools, undefined);
   if (fitted.type === 'refused') return fitted;
   const { problems, tool } = fitted;
   return problems.length === 0 ? toReady(fitted) : toRefused(fitted, invalidArguments(tool.spec.name, problems));

@@ -3,7 +3,7 @@ import { invalidField, type GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
-import { findOfferedName } from '../fit-calls/find-offered-name.ts';
+import { findOfferedName, mayRunAs } from '../fit-calls/find-offered-name.ts';
 
 /** A request and its offer after `tool_choice` was applied. */
 interface ChosenOffer {
@@ -34,7 +34,7 @@ export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResume
   if (server !== undefined) return demandServer({ request, offer, isResumed }, server);
   const wanted = isJsonObject(form) ? namedFunction(form) : undefined;
   if (wanted !== undefined) {
-    const found = findOfferedName(wanted, names);
+    const found = findChosen(wanted, names, offer);
     if (found.type === 'unknown' && !isResumed) throw notOffered(wanted, names, offer);
     const name = found.type === 'unknown' ? wanted : found.name;
     return { request: { ...request, toolChoice: { type: 'function', function: { name } } }, offer };
@@ -56,6 +56,14 @@ function withoutTools(request: ChatRequest, offer: ToolOffer, isResumed: boolean
     throw refusal(`it demands a function, and this request has none. ${reason}`);
   }
   return { request: { ...request, toolChoice: undefined, parallelToolCalls: undefined }, offer };
+}
+
+/** As in a model's calls. */
+function findChosen(wanted: string, names: readonly string[], { tools, finder }: ToolOffer): ReturnType<typeof findOfferedName> {
+  const found = findOfferedName(wanted, names);
+  if (found.type !== 'repaired') return found;
+  const tool = tools.get(found.name) ?? finder?.deferred.get(found.name) ?? { spec: found };
+  return mayRunAs(wanted, tool) ? found : { type: 'unknown', candidates: [found.name] };
 }
 
 /** `{type: "function", function: {name}}`; flat as in the Responses API; `{type: "tool", name}` as in Anthropic's. */
@@ -124,7 +132,7 @@ function narrowToAllowed(
       }
       const wanted = namedFunction(entry);
       if (wanted === undefined) return [];
-      const found = findOfferedName(wanted, names);
+      const found = findChosen(wanted, names, offer);
       if (found.type !== 'unknown') return [found.name];
       if (isResumed) return [];
       throw notOffered(wanted, names, offer);

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
 
@@ -10,7 +10,7 @@ const seedNames = [
   'format_current_time_format_time_post',
   'list_time_zones_list_time_zones_get',
 ];
-const seedTools = toolMap(...seedNames.map((name) => toolNamed(name, 1)));
+const seedTools = toolMap(...seedNames.map((name) => toolNamed(name, 1, { isReadOnly: name.endsWith('get'), server: 'time' })));
 
 it.each([
   ['get_current_local_get_current_local_time_get', 'get_current_local_get_current_local_time_get'],
@@ -35,9 +35,57 @@ it.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['__p
 );
 
 it('a twin renamed for a clash does not make a shortened name ambiguous', async () => {
-  const twins = toolMap(...['list_zones_get_3d3f22', 'list_zones_get'].map((name) => toolNamed(name, 1)));
+  const twins = toolMap(...['list_zones_get_3d3f22', 'list_zones_get'].map((name) => toolNamed(name, 1, { isReadOnly: true })));
   const prepared = await prepareToolCall({ id: '1', name: 'list_zones', arguments: '{}' }, twins, run);
   expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe('list_zones_get');
+});
+
+describe('the name of a function that may write', () => {
+  const shop = toolMap(
+    toolNamed('cancel_order', 1, { server: 'shop' }),
+    toolNamed('delete_account_for_good', 1, { server: 'shop' }),
+    toolNamed('shop_refund', 1, { server: 'shop' }),
+    toolNamed('convert_time_convert_time_post', 1, { endpoint: 'POST http://time.test/convert_time' }),
+    toolNamed('remove_item_items__item_id__delete', 1, { endpoint: 'DELETE http://time.test/items/{item_id}' }),
+    toolNamed('purge_all_logs_delete', 1, { endpoint: 'DELETE http://time.test/logs' }),
+    toolNamed('list_open_invoices', 1, { isReadOnly: true }),
+  );
+  const nameOf = async (name: string): Promise<string> => {
+    const prepared = await prepareToolCall({ id: '1', name, arguments: '{}' }, shop, run);
+    return prepared.type === 'ready' ? prepared.tool.spec.name : prepared.message;
+  };
+
+  it.each([
+    ['cancelOrder', 'cancel_order'],
+    ['CANCEL-ORDER', 'cancel_order'],
+    ['cancel.order', 'cancel_order'],
+    ['shop/cancel_order', 'cancel_order'],
+    ['shop.cancel_order', 'cancel_order'],
+    ['shop__cancel_order', 'cancel_order'],
+    ['mcp__shop__cancel_order', 'cancel_order'],
+    ['functions.cancel_order', 'cancel_order'],
+    ['refund', 'shop_refund'],
+    ['convert_time', 'convert_time_convert_time_post'],
+    ['remove_item', 'remove_item_items__item_id__delete'],
+    ['list_open', 'list_open_invoices'],
+    ['invoices', 'list_open_invoices'],
+  ])('is understood as %s', async (written, expected) => {
+    expect(await nameOf(written)).toBe(expected);
+  });
+
+  it.each([
+    ['order', 'cancel_order'],
+    ['cancel', 'cancel_order'],
+    ['delete_account', 'delete_account_for_good'],
+    ['delete_account_fo', 'delete_account_for_good'],
+    ['convert', 'convert_time_convert_time_post'],
+    ['delete', 'remove_item_items__item_id__delete'],
+    ['purge', 'purge_all_logs_delete'],
+    ['archive/cancel_order', 'cancel_order'],
+    ['functions.order', 'cancel_order'],
+  ])('is not understood as %s, and the model reads which names there are', async (written, nearest) => {
+    expect(await nameOf(written)).toMatch(new RegExp(`^There is no function '${written}'\\. Available: .*${nearest}`));
+  });
 });
 
 const parameters = {

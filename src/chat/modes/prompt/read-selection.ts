@@ -22,11 +22,11 @@ const selectionCharacters = 300_000;
 
 /**
  * One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). `given`: the
- * arguments as the model wrote them.
+ * arguments as the model wrote them; `written`: the name, likewise.
  */
 export type SelectedEntry =
-  | { type: 'fits'; spec: ToolSpec; args: JsonObject; given: JsonObject }
-  | { type: 'faulty'; spec: ToolSpec; problems: string[]; isCut: boolean };
+  | { type: 'fits'; spec: ToolSpec; written: string; args: JsonObject; given: JsonObject }
+  | { type: 'faulty'; spec: ToolSpec; written: string; problems: string[]; isCut: boolean };
 
 export interface ReadSelection {
   /** In the order of the answer. */
@@ -125,8 +125,11 @@ async function checkCall(
   const schema = schemaOf(spec);
   const fitted = fitArguments(call.arguments, schema, rulesOf(spec));
   const problems = [...fitted.problems, ...(await problemsOf(fitted.args, schema, run))];
-  if (problems.length > 0) return { entry: { type: 'faulty', spec, problems, isCut: false }, repairs };
-  return { entry: { type: 'fits', spec, args: fitted.args, given: call.arguments }, repairs: [...repairs, ...fitted.repairs] };
+  if (problems.length > 0) return { entry: { type: 'faulty', spec, written: call.name, problems, isCut: false }, repairs };
+  return {
+    entry: { type: 'fits', spec, written: call.name, args: fitted.args, given: call.arguments },
+    repairs: [...repairs, ...fitted.repairs],
+  };
 }
 
 /** A call whose check is not finished goes on: the loop checks each call itself before it runs, and refuses it in words. */
@@ -152,7 +155,7 @@ function addDamaged(
 ): void {
   const spec = specOf(name ?? '', specs);
   if (spec === undefined) read.dropped.push({ name: (name ?? '').slice(0, 200), reason: damageInWords[reason] });
-  else read.entries.push({ type: 'faulty', spec, problems: [damageInWords[reason]], isCut: reason === 'truncated' });
+  else read.entries.push({ type: 'faulty', spec, written: name ?? '', problems: [damageInWords[reason]], isCut: reason === 'truncated' });
 }
 
 function specOf(name: string, specs: readonly ToolSpec[]): ToolSpec | undefined {

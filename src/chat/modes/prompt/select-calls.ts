@@ -38,6 +38,8 @@ export interface SelectionRequest {
   /** What the arguments of a function are checked against, of which the model may have read only a part. */
   schemaOf: (spec: ToolSpec) => JsonObject;
   rulesOf: (spec: ToolSpec) => FittingRules;
+  /** Whether the function may run by a name that matches its own. */
+  mayRunAs: (written: string, spec: ToolSpec) => boolean;
   caller: { readonly id: string };
   origin: ModelRequest['origin'];
   signal: AbortSignal;
@@ -124,10 +126,11 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
   const faulty = entries.flatMap((entry) => (entry.type === 'faulty' && !entry.isCut ? [entry] : []));
   const again = { purpose: 'selection_repair' as const, specs, log };
   if (isOpen(answer, request)) {
-    const messagesAgain = [...messages, ...answerMessage(answer), confirmMessage(problemsIn(faulty))];
+    const parts = partsIn(entries, request).map(({ spec, written }) => ({ written, nearest: spec.name }));
+    const messagesAgain = [...messages, ...answerMessage(answer), confirmMessage(problemsIn(faulty), parts)];
     return await confirmSelection(entries, request, { ...again, messages: messagesAgain });
   }
-  if (faulty.length === 0 && !isMissing) return toSelection(entries);
+  if (faulty.length === 0 && !isMissing) return toSelection(entries, request);
   const repair = isMissing ? demandMessage(specs) : repairMessage(problemsIn(faulty));
   const { entries: repaired = [] } =
     (await requestAgain(request, {
@@ -135,7 +138,7 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
       messages: [...messages, ...answerMessage(answer), repair],
       specs: isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec)),
     })) ?? {};
-  return toSelection(isMissing ? repaired.slice(0, request.maxCalls) : withRepairs(entries, repaired));
+  return toSelection(isMissing ? repaired.slice(0, request.maxCalls) : withRepairs(entries, repaired), request);
 }
 
 function problemsIn(faulty: readonly Extract<SelectedEntry, { type: 'faulty' }>[]): { name: string; problems: string[] }[] {
@@ -146,9 +149,15 @@ function answerMessage({ text }: SelectionAnswer): ChatMessage[] {
   return text.trim() === '' ? [] : [{ role: 'assistant', content: text, toolCalls: [] }];
 }
 
-/** Words around the calls leave open whether they are meant, and one of the calls may change something. */
-function isOpen({ wordsAround, entries }: SelectionAnswer, { rulesOf }: SelectionRequest): boolean {
-  return wordsAround !== 'harmless' && entries.some(({ spec }) => !rulesOf(spec).onlyReads);
+/** A call that may change something has only a part of the function's name, or words around the calls leave open whether they are meant. */
+function isOpen({ wordsAround, entries }: SelectionAnswer, request: SelectionRequest): boolean {
+  if (partsIn(entries, request).length > 0) return true;
+  return wordsAround !== 'harmless' && entries.some(({ spec }) => !request.rulesOf(spec).onlyReads);
+}
+
+/** Calls with a part of the name of a function that may change something, as `order` of `cancel_order`. */
+function partsIn(entries: readonly SelectedEntry[], { mayRunAs }: SelectionRequest): SelectedEntry[] {
+  return entries.filter(({ spec, written }) => !mayRunAs(written, spec));
 }
 
 /** The calls of a second answer in place of open ones. Where it does not decide either, nothing runs, and the answering model is told. */
@@ -162,7 +171,7 @@ async function confirmSelection(open: readonly SelectedEntry[], request: Selecti
     const isRepeated = answer.entries.some((entry) => entry.spec === spec);
     if (!isRepeated) step.log.dropped.push({ name: spec.name, reason: 'the model took it back when asked once more' });
   }
-  return toSelection(withinBounds(answer.entries, request, step.log));
+  return toSelection(withinBounds(answer.entries, request, step.log), request);
 }
 
 /** Whether a first question about names alone is worth a second one about arguments. With a single function there is nothing to choose. */
@@ -273,10 +282,14 @@ function keyOf(entry: Extract<SelectedEntry, { type: 'fits' }>): string {
   return `${entry.spec.name} ${canonicalJson(entry.args)}`;
 }
 
-function toSelection(entries: readonly SelectedEntry[]): Selection {
+function toSelection(entries: readonly SelectedEntry[], request: SelectionRequest): Selection {
+  const parts = new Set(partsIn(entries, request));
   return {
-    calls: entries.flatMap((entry) => (entry.type === 'fits' ? [{ name: entry.spec.name, args: entry.args, given: entry.given }] : [])),
+    calls: entries.flatMap((entry) =>
+      entry.type === 'fits' && !parts.has(entry) ? [{ name: entry.spec.name, args: entry.args, given: entry.given }] : [],
+    ),
     refused: entries.flatMap((entry) => {
+      if (parts.has(entry)) return [{ name: entry.written.slice(0, 200), reason: 'There is no function of this name.' }];
       if (entry.type === 'fits') return [];
       return [{ name: entry.spec.name, reason: `Invalid arguments for '${entry.spec.name}': ${entry.problems.join('; ')}.` }];
     }),

@@ -10,6 +10,7 @@ import { wholeParameters, type Tool, type ToolOffer, type ToolSpec } from '../..
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { appendToLastUser, inlineToolResults } from '../../messages/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
+import { mayRunAs } from '../../fit-calls/find-offered-name.ts';
 import { rulesFor, strictRules } from '../../fit-calls/fit-arguments.ts';
 import { withModelHooks, type HookedRun } from '../../hooks/hook-model.ts';
 import type { DroppedCall } from './read-selection.ts';
@@ -140,6 +141,7 @@ function selectionRequest(request: ModelRequest, options: SelectionOptions, emit
       const tool = toolIn(options.offer, spec.name);
       return tool === undefined ? strictRules : rulesFor(tool);
     },
+    mayRunAs: (written, spec) => mayRunAs(written, toolIn(options.offer, spec.name) ?? { spec }),
     caller: options.caller,
     origin: request.origin,
     signal: request.signal,

@@ -78,11 +78,20 @@ export function repairMessage(faulty: readonly { name: string; problems: readonl
   return { role: 'user', content: content.join('\n') };
 }
 
-/** Asks which calls are to be made when words around them leave that open, and for corrected arguments where they are wrong. */
-export function confirmMessage(faulty: readonly { name: string; problems: readonly string[] }[]): ChatMessage {
+/**
+ * Asks which calls are to be made when words around them or parts of names leave that open, and for corrected arguments where they are wrong. `parts`: names
+ * that no function has, and the nearest ones.
+ */
+export function confirmMessage(
+  faulty: readonly { name: string; problems: readonly string[] }[],
+  parts: readonly { written: string; nearest: string }[] = [],
+): ChatMessage {
+  const open = parts.map(({ written, nearest }) => `there is no function '${written.slice(0, 80)}' (the nearest is '${nearest}')`);
+  const reason =
+    open.length > 0 ? `${open.join(', and ')}.` : 'the words around the JSON object leave it open whether these calls are meant.';
   const lines = faulty.map(({ name, problems }) => `- ${name}: ${problems.join('; ')}`);
   const content = [
-    'Nothing was called yet, because the words around the JSON object leave it open whether these calls are meant.',
+    `Nothing was called yet, because ${reason}`,
     ...(lines.length > 0 ? ['The arguments of these calls are wrong:', ...lines] : []),
     'Answer again with one JSON object of the same form and nothing else. It holds the calls to be made now, with an empty array if there are none:',
     '{"tool_calls": []}',

@@ -140,6 +140,34 @@ describe('arguments that do not fit', () => {
   });
 });
 
+describe('a part of the name of a function that may write', () => {
+  const names = ['cancel_order', 'get_time'];
+
+  it('has the model asked once more, and only a whole name runs', async () => {
+    const confirmed = await run([selects(['order', {}]), selects(['cancel_order', {}]), says('Cancelled.')], names);
+    expect(confirmed.executed).toEqual([['cancel_order', {}]]);
+    expect(lastMessage(confirmed, 1)?.content).toContain("there is no function 'order' (the nearest is 'cancel_order')");
+
+    const withdrawn = await run([selects(['order', {}]), selects(), says('No.')], names);
+    expect(withdrawn.executed).toEqual([]);
+
+    const repeated = await run([selects(['order', {}]), selects(['order', {}]), says('No.')], names);
+    expect([repeated.executed, repeated.model.requests.length]).toEqual([[], 3]);
+    expect(lastMessage(repeated, 2)?.content).toContain('Tool `order` Output: {"error":"There is no function of this name."}');
+  });
+
+  it('does not run when a call is demanded and the second answer has it', async () => {
+    const outcome = await run([selects(), selects(['order', {}]), says('No.')], names, { toolChoice: 'required' });
+    expect(outcome.executed).toEqual([]);
+  });
+
+  it('does not run when names are chosen first and the function takes no arguments', async () => {
+    const many = [...names, ...Array.from({ length: selectedAtOnce }, (_, index) => `list_${index}`)];
+    const outcome = await run([selects(['order', {}]), selects(), says('No.')], many);
+    expect(outcome.executed).toEqual([]);
+  });
+});
+
 describe('words around a call', () => {
   const bare = '{"tool_calls":[{"name":"get_weather","parameters":{"city":"Rome"}}]}';
   const called = [['get_weather', { city: 'Rome' }]];
