@@ -26,6 +26,8 @@ export interface ReadCall {
   isBare?: boolean;
   /** Part of the object that the selection prompt demands: `{"tool_calls": […]}`. */
   isDemanded?: boolean;
+  /** The JSON says more than a call, such as `"execute": false`. */
+  hasRemarks?: boolean;
 }
 
 export interface DamagedCall {

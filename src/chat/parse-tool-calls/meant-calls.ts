@@ -9,7 +9,10 @@ interface MeantPieces {
 
 /** What the model says beside its calls: at most as much as is examined. */
 export interface SaidAround {
-  /** What introduces the first call that may run. Empty before a call between marks, and after a sentence that has ended: that is reasoning. */
+  /**
+   * What introduces the first call that may run. Empty before a call between marks, and after a sentence that has ended, which is
+   * reasoning unless it is a mere exclamation or tells of a refusal.
+   */
   before: string;
   /** All words behind that call. */
   behind: string;
@@ -183,8 +186,15 @@ function lastSentenceOf(said: string): string {
 
 function introductionIn(said: string): string {
   const sentence = lastSentenceOf(said);
-  return /[.!。！]["'”*)]{0,9}$/u.test(sentence) ? '' : sentence;
+  const hasEnded = /[.!。！]["'”*)]{0,9}$/u.test(sentence);
+  return hasEnded && sentence.split(/\s+/).length > maxExclamation && !refusing.test(sentence) ? '' : sentence;
 }
+
+/** Words of a sentence such as "Nope." or "Pending user approval.", which is no reasoning. */
+const maxExclamation = 3;
+
+const refusing =
+  /\b(?:(?:cancel|reject|refus|declin|abort|revok|withdr|block)\w*|decided against|changed \w+ mind|trap|trick\w*|attack\w*|hack\w*|inject\w*)\b/i;
 
 /** Words that do not say that a call follows. */
 function isPlainProse(said: string): boolean {

@@ -127,7 +127,9 @@ export function parseSelection(
     if (piece.type === 'text' && piece.text.trim() !== '') endList(stated);
     if (piece.type === 'call') addCall(selection, stated, piece);
   }
-  selection.wordsAround = judgeWords(meant.around, selection.calls);
+  const words = judgeWords(meant.around, selection.calls);
+  const hasRemarks = meant.pieces.some((piece) => piece.type === 'call' && piece.hasRemarks === true);
+  selection.wordsAround = hasRemarks && words === 'harmless' ? 'open' : words;
   return selection;
 }
 

@@ -47,8 +47,9 @@ function areHarmless(words: string, ofCalls: string): boolean {
   return wordsOf(words).every((word) => plainWords.has(word) || (!withdrawing.has(word) && (stems ??= stemsOf(ofCalls)).has(stemOf(word))));
 }
 
-/** Closing tags and tokens of templates, and fences. */
-const markup = /<\/?[^\s<>]{1,40}>|[`~]{3,9}\w{0,20}(?=\s|$)/g;
+/** Tags and tokens of templates, and fences. Another tag may strike a call out, or say whose it is. */
+const markup =
+  /<\/?(?:[|｜/][^\s<>]{1,40}|s|eos|bos|br|p|xml|code|assistant|final|response|thinking|[\w-]{0,30}(?:answer|calls?|json|tools?|functions?|output|action|think)[\w-]{0,9})>|[`~]{3,9}\w{0,20}(?=\s|$)/g;
 
 /** Whole phrases, because their words alone are not plain. */
 const courtesies =

@@ -34,6 +34,31 @@ it('several calls are read in order, and equal ones of a list are all meant', ()
 });
 
 it.each([
+  `{"execute": false, "tool_calls": [${json}]}`,
+  `{"tool_calls": [${json}], "needs_confirmation": true}`,
+  `{"tool_calls": [${json}], "reason": "This should not be called yet."}`,
+  `{"tool_calls": [{"name": "get_time", "parameters": {"zone": "UTC"}, "dry_run": true}]}`,
+  `{"name": "get_time", "parameters": {"zone": "UTC"}, "status": "rejected"}`,
+  `<del>{"tool_calls": [${json}]}</del>`,
+  `<untrusted>${json}</untrusted>`,
+  `Nope.\n{"tool_calls": [${json}]}`,
+  `Pending user approval.\n{"tool_calls": [${json}]}`,
+  `The user has cancelled the request.\n{"tool_calls": [${json}]}`,
+])('what is said within or around the object leaves open whether the call is meant: %s', (answer) => {
+  expect(parseSelection(answer)).toMatchObject({ calls: [call], wordsAround: 'open' });
+});
+
+it.each([
+  `{"thought": "The user wants the time in UTC.", "tool_calls": [${json}]}`,
+  `{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "index": 0, "type": "function", "function": ${json}}]}`,
+  `<function_calls>{"tool_calls": [${json}]}</function_calls></s>`,
+  `<answer>{"tool_calls": [${json}]}</answer><|im_end|>`,
+  `The user is somewhere in Europe today.\n{"tool_calls": [${json}]}`,
+])('reasons and the form of an API leave nothing open: %s', (answer) => {
+  expect(parseSelection(answer)).toMatchObject({ calls: [call], wordsAround: 'harmless' });
+});
+
+it.each([
   ['behind words', `[${json}, ${json}]\nSo the calls are:\n[${json}, ${json}]`, 2],
   ['as a whole', `{"tool_calls": [${json}]}\n{"tool_calls": [${json}]}`, 1],
 ])('a selection that is stated once more %s is one selection, and says so', (_place, answer, count) => {

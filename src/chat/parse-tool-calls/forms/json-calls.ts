@@ -5,6 +5,7 @@ import { cutOff, tooFar } from '../answer-text.ts';
 import { findJsonExtent, type JsonExtent } from './json-extent.ts';
 import { parseStrictly } from '../parse-json.ts';
 import { parseTolerantly, toArguments } from '../parse-tolerantly.ts';
+import { speaksAgainst } from '../meant-calls.ts';
 import { parsePythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
 import { maxMendable } from '../repair-json.ts';
@@ -12,6 +13,39 @@ import { maxMendable } from '../repair-json.ts';
 const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
 const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
 const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call', 'toolCalls', 'toolCall'] as const;
+
+/** Members beside a call that say nothing about whether it is meant. */
+const plainKeys: ReadonlySet<string> = new Set([
+  ...argumentKeys,
+  ...nameKeys,
+  ...listKeys,
+  'type',
+  'id',
+  'index',
+  'call_id',
+  'tool_call_id',
+  'role',
+  'required',
+  'score',
+  'confidence',
+  'query',
+  'language',
+]);
+/** The model explains itself: only what speaks against the call counts. */
+const explanation =
+  /^(?:thoughts?|thinking|reason(?:ing)?|rationale|explanation|analysis|description|summary|content|message|response|answer)$/;
+
+/** Whether members beside a call may take it back, put it off or only propose it. */
+function hasRemarks(value: JsonObject): boolean {
+  return Object.entries(value).some(([key, remark]) => {
+    if (plainKeys.has(key) || remark === null || remark === '') return false;
+    return !(explanation.test(key) && typeof remark === 'string') || speaksAgainst(remark);
+  });
+}
+
+function withRemarks(entries: ReadEntry[] | undefined): ReadEntry[] | undefined {
+  return entries?.map((entry) => (entry.type === 'call' ? { ...entry, hasRemarks: true } : entry));
+}
 
 /** Keys that an object which is a call, or a list of calls, may begin with. */
 const firstCallKeys: ReadonlySet<string> = new Set([
@@ -177,8 +211,10 @@ function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | unde
   for (const key of listKeys) {
     const list = ownValue(value, key);
     const decoded = typeof list === 'string' ? parseTolerantly(list, source.context)?.value : list;
-    if (Array.isArray(decoded)) return callsOfList(decoded, { ...source, isMarked: true });
-    if (isJsonObject(decoded)) return callsOfList([decoded], { ...source, isMarked: true });
+    const calls = Array.isArray(decoded) ? decoded : isJsonObject(decoded) ? [decoded] : undefined;
+    if (calls === undefined) continue;
+    const entries = callsOfList(calls, { ...source, isMarked: true });
+    return hasRemarks(value) ? withRemarks(entries) : entries;
   }
   return callsOfObject(value, source);
 }
@@ -195,7 +231,8 @@ function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | unde
 
 function callsOfObject(value: JsonObject, source: ValueSource): ReadEntry[] | undefined {
   const call = callOfObject(value, source);
-  return call === undefined ? callsOfKeys(value, source) : [call];
+  if (call === undefined) return callsOfKeys(value, source);
+  return hasRemarks(value) ? withRemarks([call]) : [call];
 }
 
 function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undefined {
