@@ -155,6 +155,16 @@ describe('a decision', () => {
     expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
   });
 
+  it('with a field that nobody reads runs nothing, because it may hold the changed arguments', async () => {
+    await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')] });
+    const asked = await askPlainly(gateway);
+    const misspelt = await decide(gateway, asked, { args: { amount: 3 } });
+    expect([misspelt.statusCode, misspelt.json().error.message]).toEqual([400, expect.stringContaining('args')]);
+    expect(gateway.sent).toEqual([]);
+    expect((await decide(gateway, asked, { arguments: { amount: 3 } })).statusCode).toBe(200);
+    expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
+  });
+
   it('that leaves others open is noted; the last one goes on, each having its own decision', async () => {
     await using gateway = await bankGateway({
       turns: [calls(['pay', { amount: 1 }], ['refund', { amount: 2 }], ['pay', { amount: 3 }]), says('Done.')],

@@ -34,11 +34,12 @@ const jsonObject = z.custom<JsonObject>(
   (value) => isJsonObject(value) && !isDeeperThan(value, limits.jsonDepth),
   `must be an object, nested at most ${limits.jsonDepth} levels deep`,
 );
-export const decisionSchema = z.object({
+/** An unknown field is refused: it may hold the edited arguments, and without it the call would run with the model's. */
+export const decisionSchema = z.strictObject({
   decision: z.enum(['approve', 'reject'], 'must be "approve" or "reject"'),
   token: z.string('must be the token of the call').max(1_000),
   arguments: jsonObject.nullish(),
-  // The socket protocol's name for `arguments`. Ignoring it here would run the call with the model's arguments instead of the edited ones.
+  // The socket protocol's name for `arguments`.
   params: jsonObject.nullish(),
   message: z.string().max(limits.approvalMessageCharacters).nullish(),
   remember: z.boolean().nullish(),
