@@ -7,7 +7,7 @@ import type { Finding } from '../../core/finding.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
 import { describeSkipped } from '../../tools/servers/opening-marks.ts';
-import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
+import type { OpenedServer, Opening } from '../../tools/definitions/opened-server.ts';
 import { version } from '../version.ts';
 
 /** Servers that are examined at the same time: each may take megabytes for its document. */

@@ -8,9 +8,7 @@ import { aboutMakingGrammar, isAboutOutput } from '../remedies/refusal-wordings.
  * Which function a backend complains about; `unnamed`: one of them. `pointsAt`: the fewest words that say so, where they cannot be about anything else,
  * because more of them may be half a quotation; undefined where a name merely occurs.
  */
-type SchemaFault =
-  | { type: 'named'; spec: ToolSpec; pointsAt: string | undefined }
-  | { type: 'unnamed'; pointsAt: string | undefined };
+type SchemaFault = { type: 'named'; spec: ToolSpec; pointsAt: string | undefined } | { type: 'unnamed'; pointsAt: string | undefined };
 
 const searchedCharacters = 4_000;
 /** OpenAI and its imitators: `tools[3].function.parameters`, `tools.3.…`; Gemini: `tools[0].function_declarations[3].parameters`. */

@@ -1,9 +1,9 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
-import type { Opening } from '../servers/open-registered-server.ts';
+import type { Opening } from '../definitions/opened-server.ts';
 import { withNames } from './offer-tools.ts';
-import type { Candidate, OpenFor } from './tool-source.ts';
+import type { Candidate, OpenFor } from '../definitions/tool-source.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** The longest name of a function. */

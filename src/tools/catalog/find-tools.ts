@@ -1,5 +1,5 @@
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
-import { cutAhead } from './cut-spec.ts';
+import { cutAhead } from './cut/cut-spec.ts';
 import type { FunctionSearch } from './search-functions.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 

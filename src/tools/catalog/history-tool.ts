@@ -1,9 +1,9 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import type { ChatHit, ChatStore } from '../../core/stores/chat-store.ts';
 import type { Tool, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
-import type { Candidate } from './tool-source.ts';
-import { forbiddenToolId } from './tool-ids.ts';
-import type { ToolSource } from './tool-source.ts';
+import type { Candidate } from '../definitions/tool-source.ts';
+import { forbiddenToolId } from '../definitions/tool-ids.ts';
+import type { ToolSource } from '../definitions/tool-source.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** Hits of one search; a model reads all of them. */

@@ -1,10 +1,10 @@
 import type { ListedTool, Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
-import { charactersPerToken, estimateFunctionTokens, parametersOnce } from './lazy-spec.ts';
+import { charactersPerToken, estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec.ts';
 import { nameInGroups, withinShare } from './offer-tools.ts';
-import type { NamedEntry } from './name-functions.ts';
-import type { Candidate } from './tool-source.ts';
-import { functionTokens } from './cut-spec.ts';
+import type { NamedEntry } from '../definitions/name-functions.ts';
+import type { Candidate } from '../definitions/tool-source.ts';
+import { functionTokens } from './cut/cut-spec.ts';
 
 /** Lists of functions that are kept with their texts, over all callers. Callers with the same functions share one. */
 export const keptLists = 1_000;

@@ -2,19 +2,19 @@ import type { Caller } from '../../core/callers/caller.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import type { Operation } from '../openapi/operation.ts';
+import type { Operation } from '../definitions/operation.ts';
 import { asksForCredential } from '../credentials/own-credentials.ts';
 import { requireFunctions } from '../servers/choose-servers.ts';
 import type { ChosenServer } from '../servers/choose-servers.ts';
-import type { OpenedServer, Opening } from '../servers/open-registered-server.ts';
-import { withServerRules } from '../servers/server-rules.ts';
+import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
+import { withServerRules } from '../definitions/server-rules.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { connectCandidate, connectFunctionName, needsCredential } from './connect-function.ts';
-import { possibleNames } from './name-functions.ts';
+import { possibleNames } from '../definitions/name-functions.ts';
 import { listNames, withNames } from './offer-tools.ts';
-import { leftOutWarning } from './tool-source.ts';
-import type { Candidate, OpenFor, SuppliedFunctions, Warning } from './tool-source.ts';
+import { leftOutWarning } from '../definitions/tool-source.ts';
+import type { Candidate, OpenFor, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
 
 /**
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
@@ -118,7 +118,7 @@ function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warni
 function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
   if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
   const maySeeReason = caller.role === 'admin' || caller.isOpen;
-  const publicReason = opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached';
+  const publicReason = opening.cause === 'opening' ? 'it is still being opened' : 'it cannot be reached';
   return leftOut(
     record,
     record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable',

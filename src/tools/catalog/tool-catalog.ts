@@ -20,11 +20,12 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { CreateTransports } from '../mcp/transports/create-transports.ts';
 import { loadedContents } from '../mcp/contents/loaded-contents.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
-import type { McpSession } from '../mcp/mcp-session.ts';
+import type { McpSession } from '../mcp/sessions/mcp-session.ts';
 import { chooseServers, permittedServers } from '../servers/choose-servers.ts';
 import { createServerInspector } from '../servers/inspect-server.ts';
-import type { Opening } from '../servers/open-registered-server.ts';
-import { refuseItself } from '../servers/refuse-itself.ts';
+import { isRejected } from '../definitions/opened-server.ts';
+import type { Opening } from '../definitions/opened-server.ts';
+import { refuseItself } from '../outgoing/refuse-itself.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createOAuthClient } from '../credentials/oauth/oauth-client.ts';
@@ -39,7 +40,7 @@ import { connectCandidate, needsCredential } from './connect-function.ts';
 import { offerTools } from './offer-tools.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
-import type { Candidate, OpenFor, SuppliedFunctions, ToolSource } from './tool-source.ts';
+import type { Candidate, OpenFor, SuppliedFunctions, ToolSource } from '../definitions/tool-source.ts';
 
 /** How often unused lists are looked for. */
 const listCheckMs = 60_000;
@@ -185,7 +186,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     try {
       own = await ownRecord(record, caller);
     } catch (error) {
-      if (error instanceof GatewayError) return { type: 'unreachable', reason: error.message };
+      if (error instanceof GatewayError) return { type: 'unreachable', reason: error.message, cause: 'failed' };
       throw error;
     }
     const refused: Opening = { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
@@ -193,10 +194,11 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     const opening = await waitAtMost(limits.requestMcpOpenMs, waitUnlessAborted(mcp.openOwn(own, caller.id), signal), (): Opening => ({
       type: 'unreachable',
       reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
+      cause: 'failed',
     }));
-    if (opening.type !== 'unreachable' || opening.isRefused !== true) return opening;
+    if (!isRejected(opening)) return opening;
     if (own.signInId === undefined) {
-      if (opening.isUnauthorized === true) await ownRecord(record, caller, { key: own.key ?? '' });
+      if (opening.type === 'unreachable' && opening.cause === 'unauthorized') await ownRecord(record, caller, { key: own.key ?? '' });
       return refused;
     }
     // A token that could not be refreshed now is good again when its authorization server is.
@@ -354,7 +356,7 @@ function toState(record: ToolServerRecord, opening: Opening | undefined): ToolSe
     const held = opening.server.held?.length ?? 0;
     return { id, state: 'ok', functions: opening.server.functions.length, ...(held > 0 && { held }) };
   }
-  const isSkipped = opening.type === 'unreachable' && opening.isSkipped === true;
+  const isSkipped = opening.type === 'unreachable' && opening.cause === 'skipped';
   const state = opening.type === 'unreachable' ? 'unreachable' : 'not_loaded';
   return { id, state, functions: 0, error: opening.reason, ...(isSkipped && { skipped: true }) };
 }

@@ -2,7 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { OutboundError } from '../../core/errors.ts';
 import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import type { SchemaIssue } from '../../shared/describe-schema-issue.ts';
-import { unmadeConnections } from '../servers/unmade-connections.ts';
+import { unmadeConnections } from '../outgoing/unmade-connections.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**

@@ -3,29 +3,30 @@ import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Opening, OpeningOptions } from '../servers/open-registered-server.ts';
+import { isRejected } from '../definitions/opened-server.ts';
+import type { Opening, OpeningAttempt } from '../definitions/opened-server.ts';
 import { withOwnCredential } from '../credentials/own-credential-tool.ts';
 import { asksForCredential, listsToPeopleAlone } from '../credentials/own-credentials.ts';
 import type { OwnRecord, OwnToolServer } from '../credentials/own-credentials.ts';
 import type { Refusal } from '../credentials/refresh-tokens.ts';
 import { withRenewedToken } from '../credentials/renewed-token.ts';
-import { configValue, whyWithheld } from '../servers/server-rules.ts';
+import { configValue, whyWithheld } from '../definitions/server-rules.ts';
 import type { McpFunction } from './convert-tools.ts';
 import type { CreateTransports } from './transports/create-transports.ts';
-import { createDefinitionPins } from './definition-pins.ts';
-import type { ChangedDefinitions } from './definition-pins.ts';
-import type { FactStore } from './definition-words.ts';
+import { createDefinitionPins } from './pins/definition-pins.ts';
+import type { ChangedDefinitions } from './pins/definition-pins.ts';
+import type { FactStore } from './pins/definition-texts.ts';
 import { ownPeer, registeredPeer } from './mcp-peer.ts';
 import type { McpPeer } from './mcp-peer.ts';
-import type { createMcpSession, McpSession, McpSessionOptions } from './mcp-session.ts';
-import { createOwnSessions } from './own-sessions.ts';
-import type { OwnSessions } from './own-sessions.ts';
-import { createRunSessions, openInTime } from './run-sessions.ts';
+import type { createMcpSession, McpSession, McpSessionOptions } from './sessions/mcp-session.ts';
+import { createOwnSessions } from './sessions/own-sessions.ts';
+import type { OwnSessions } from './sessions/own-sessions.ts';
+import { createRunSessions, openInTime } from './sessions/run-sessions.ts';
 
 /** Keeps one session per registered MCP server, and one per run for each that a request supplies. */
 export interface McpServers {
   /** Connects if needed, requests the tool list, and stays connected. Never rejects. */
-  open(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
+  open(record: ToolServerRecord, options: OpeningAttempt): Promise<Opening>;
   /** The session of a server that was opened; undefined if its record has changed since, or it is no longer registered. */
   find(record: ToolServerRecord): McpSession | undefined;
   /**
@@ -40,7 +41,7 @@ export interface McpServers {
   /** Drops all own sessions of a key and its people, or of one of them. */
   forgetAllOf: (ownerId: string) => void;
   /** Like `open`, but closes the connection again and remembers nothing. */
-  verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
+  verify(record: ToolServerRecord, options: OpeningAttempt): Promise<Opening>;
   /** Connects unless this run has, and stays connected until it has ended. Never rejects. */
   openForRun(peer: McpPeer, run: RunContext): Promise<Opening>;
   /**
@@ -92,8 +93,8 @@ export function createMcpServers(options: McpServersOptions): McpServers {
 
   /** Imports the session module lazily: the SDK takes a fifth of the startup time and 30 MB, and most gateways have no MCP server. */
   async function withSession(open: (createSession: typeof createMcpSession) => Promise<Opening>): Promise<Opening> {
-    const { createMcpSession } = await import('./mcp-session.ts');
-    return isClosed ? { type: 'unreachable', reason: 'The gateway is shutting down.' } : open(createMcpSession);
+    const { createMcpSession } = await import('./sessions/mcp-session.ts');
+    return isClosed ? { type: 'unreachable', reason: 'The gateway is shutting down.', cause: 'failed' } : open(createMcpSession);
   }
 
   /** Calls use the session of the person who asks, whichever session has listed the tools. */
@@ -106,7 +107,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
   }
 
   async function ownSessions(): Promise<OwnSessions> {
-    const { createMcpSession } = await import('./mcp-session.ts');
+    const { createMcpSession } = await import('./sessions/mcp-session.ts');
     closing.signal.throwIfAborted();
     own ??= createOwnSessions({
       signal: closing.signal,
@@ -207,7 +208,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
 
 /** A server that refuses whoever has no credential, where each person has their own, is there for those who have given theirs. */
 function orForPeople(record: ToolServerRecord, opening: Opening): Opening {
-  const isForPeople = asksForCredential(record) && opening.type === 'unreachable' && opening.isRefused === true;
+  const isForPeople = asksForCredential(record) && isRejected(opening);
   return isForPeople ? { type: 'unsupported', reason: listsToPeopleAlone(record), needsCredential: true } : opening;
 }
 

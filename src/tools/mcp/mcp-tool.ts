@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
-import { renamedSpec } from '../catalog/lazy-spec.ts';
+import { renamedSpec } from '../definitions/lazy-spec.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';

@@ -1,8 +1,8 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
-import type { CredentialLocation, CredentialSet, Operation } from '../openapi/operation.ts';
-import { configValue } from './server-rules.ts';
+import type { CredentialLocation, CredentialSet, Operation } from '../definitions/operation.ts';
+import { configValue } from '../definitions/server-rules.ts';
 
 const configKeys = [
   'enable',

@@ -4,7 +4,7 @@ import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { parseJson } from '../../shared/parse-exactly.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { Opening } from './open-registered-server.ts';
+import type { Opening } from '../definitions/opened-server.ts';
 
 /** After as many unclean ends in a row, the servers that were being opened are suspects. One may be a power cut, or an impatient operator. */
 const endsUntilSuspect = 2;
@@ -172,7 +172,7 @@ export function describeSkipped(id: string, until: number): string {
 }
 
 function toSkippedOpening({ id }: ToolServerRecord, until: number): Opening {
-  return { type: 'unreachable', reason: describeSkipped(id, until), isSkipped: true };
+  return { type: 'unreachable', reason: describeSkipped(id, until), cause: 'skipped' };
 }
 
 /** What follows from the notes of the process before this one. */

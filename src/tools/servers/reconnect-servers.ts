@@ -1,5 +1,5 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { Opening } from './open-registered-server.ts';
+import type { Opening } from '../definitions/opened-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
 /** How often an opened server's document is checked for changes. Most servers answer with a 304, which costs nothing. */

@@ -4,7 +4,8 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
-import type { Opening, OpenMcp } from './open-registered-server.ts';
+import { failureMemoryMs } from '../definitions/opened-server.ts';
+import type { Opening, OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
 import type { OwnRecord } from '../credentials/own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -13,9 +14,6 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 export const serverPatienceMs = 2_000;
 /** Registered servers that are opened at the same time, and as many that somebody waits for: each takes some file descriptors, a process more. */
 export const serversOpenedAtOnce = 32;
-
-/** A failed server is not retried for this long, so that not every chat waits for it. */
-export const failureMemoryMs = 10_000;
 
 /**
  * How long a request that selects functions of this server by name waits for it: longer than a document may take to load, because that error says
@@ -147,7 +145,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
     if (isNeeded) entry.hasten();
     return waitAtMost(waitMsFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
       entry.slow = load;
-      return { type: 'unreachable', reason: failures?.reason ?? stillOpening, isOpening: true };
+      return { type: 'unreachable', reason: failures?.reason ?? stillOpening, cause: 'opening' };
     });
   }
 

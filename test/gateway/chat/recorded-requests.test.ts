@@ -10,7 +10,7 @@ import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { callTool, mcpCatalog, mcpRecord, requireTool } from '../../tools/mcp/mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from '../../tools/mcp/scripted-peer.ts';
 import { jsonResponse } from '../../tools/scripted-send.ts';
-import { recordedBodyCharacters } from '../../../src/tools/servers/record-requests.ts';
+import { recordedBodyCharacters } from '../../../src/tools/outgoing/record-requests.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const schema = { type: 'object', properties: { city: { type: 'string' } } };

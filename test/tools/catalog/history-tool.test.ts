@@ -5,7 +5,7 @@ import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createHistoryTool } from '../../../src/tools/catalog/history-tool.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
-import type { ToolSource } from '../../../src/tools/catalog/tool-source.ts';
+import type { ToolSource } from '../../../src/tools/definitions/tool-source.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';

@@ -6,7 +6,7 @@ import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { ToolOffer } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
-import { leftOutWarning } from '../../../src/tools/catalog/tool-source.ts';
+import { leftOutWarning } from '../../../src/tools/definitions/tool-source.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DocumentSignIn } from '../../../src/tools/openapi/load/read-sign-in.ts';
+import type { DocumentSignIn } from '../../../src/tools/definitions/opened-server.ts';
 import type { OAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../../_support/hand-made-authorization.ts';
 import { gatewayAddress, oauthClient, oauthRecord } from './oauth-fixture.ts';

@@ -9,7 +9,7 @@ import { httpPeer, scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 import { waitFor } from '../../_support/wait-for.ts';
 import { mcpSchemasBytes } from '../../../src/tools/mcp/mcp-peer.ts';
 import { mcpComparedCharacters } from '../../../src/tools/mcp/incoming-messages.ts';
-import { mcpPinnedCharacters } from '../../../src/tools/mcp/definition-words.ts';
+import { mcpPinnedCharacters } from '../../../src/tools/mcp/pins/definition-texts.ts';
 
 const never = new AbortController().signal;
 const names = async (catalog: ToolCatalog): Promise<string[]> => [...(await offerOf(catalog)).tools.keys()];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerInspector } from '../../../src/core/tools/tool-server-report.ts';
-import { estimateFunctionTokens } from '../../../src/tools/catalog/lazy-spec.ts';
+import { estimateFunctionTokens } from '../../../src/tools/definitions/lazy-spec.ts';
 import { createServerInspector } from '../../../src/tools/servers/inspect-server.ts';
 import { firstRetryMs } from '../../../src/tools/servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';

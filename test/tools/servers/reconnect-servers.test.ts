@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
-import type { OpenedServer, Opening } from '../../../src/tools/servers/open-registered-server.ts';
+import type { OpenedServer, Opening } from '../../../src/tools/definitions/opened-server.ts';
 import type { ServerNews } from '../../../src/tools/servers/reconnect-servers.ts';
 import {
   createServerReconnector,
@@ -112,7 +112,7 @@ describe('what is told of servers', () => {
     type: 'opened',
     server: { functions: [{}], held: held.map((path) => ({ operation: { path } })) } as unknown as OpenedServer,
   });
-  const failed: Opening = { type: 'unreachable', reason: 'down' };
+  const failed: Opening = { type: 'unreachable', reason: 'down', cause: 'failed' };
 
   it.each<[string, (Opening | 'slow' | undefined)[], ServerNews[]]>([
     ['one that opens', [undefined, opened([])], []],

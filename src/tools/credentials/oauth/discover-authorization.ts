@@ -4,11 +4,11 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
+import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { readJson, readMetadata, refused, requireS256, serverMetadata, shown, textAt, textsAt } from './authorization-metadata.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
-import { scopesIn } from './scopes.ts';
+import { scopesIn } from '../../definitions/scopes.ts';
 
 /** What is known of the authorization server of a tool server. */
 export interface FoundAuthorization {

@@ -18,7 +18,7 @@ import type { SendOutbound } from '../../../core/outbound.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
+import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { requireEndpoint } from './authorization-metadata.ts';
 import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
 import type { FoundAuthorization } from './discover-authorization.ts';
@@ -28,7 +28,7 @@ import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';
-import { withOfflineAccess } from './scopes.ts';
+import { withOfflineAccess } from '../../definitions/scopes.ts';
 import { tokensIn } from './tokens-in.ts';
 
 /** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */

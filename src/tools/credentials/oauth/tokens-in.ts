@@ -3,7 +3,7 @@ import type { OAuthCredential } from '../../../core/callers/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { scopesIn } from './scopes.ts';
+import { scopesIn } from '../../definitions/scopes.ts';
 import { oauthTokenCharacters } from './openid-client.ts';
 
 /** No answer may say more: dates end somewhere. */

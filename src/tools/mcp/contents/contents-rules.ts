@@ -2,7 +2,7 @@ import { UriTemplate } from '@modelcontextprotocol/client';
 import { LRUCache } from 'lru-cache';
 import type { ContentsKind } from '../../../core/tools/server-contents.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { whyWithheld } from '../../servers/server-rules.ts';
+import { whyWithheld } from '../../definitions/server-rules.ts';
 import { comparableUri, placeOf } from './comparable-uri.ts';
 import type { ComparableUri } from './comparable-uri.ts';
 

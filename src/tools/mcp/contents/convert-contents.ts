@@ -6,7 +6,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { withoutUnseen } from '../../openapi/convert/plain-text.ts';
+import { withoutUnseen } from '../../definitions/plain-text.ts';
 import { toName, toUri } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
 import { truncateText } from '../convert-tools.ts';

@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { howToConnect } from '../../credentials/own-credentials.ts';
 import type { OwnRecord, OwnToolServer } from '../../credentials/own-credentials.ts';
-import { maskOfCredentials } from '../../servers/secrets-to-mask.ts';
+import { maskOfCredentials } from '../../outgoing/secrets-to-mask.ts';
 import { readName, readUri } from './contents-names.ts';
 import type { OwnName } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
@@ -21,7 +21,7 @@ import { explainMcpFailure } from '../explain-mcp-failure.ts';
 import type { McpFailure } from '../explain-mcp-failure.ts';
 import { listContents } from './list-contents.ts';
 import type { OwnPage } from './list-contents.ts';
-import type { McpSession } from '../mcp-session.ts';
+import type { McpSession } from '../sessions/mcp-session.ts';
 
 /** Reading a resource and getting a prompt, where the connection has no time limit of its own. */
 const mcpContentsMs = 60_000;

@@ -4,7 +4,7 @@ import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { essenceOf, isRange } from '../media-types.ts';
 import { fileNameFor, multipartBody, type BodyPart } from './multipart-body.ts';
-import type { ArgumentBinding, BodyPlan } from '../operation.ts';
+import type { ArgumentBinding, BodyPlan } from '../../definitions/operation.ts';
 import { readFileArgument } from './read-file-argument.ts';
 import { joinPairs, scalarText, toPairs } from './serialize-parameter.ts';
 

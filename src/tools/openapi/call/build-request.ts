@@ -5,7 +5,7 @@ import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type BoundValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
-import type { ArgumentBinding, BodyAlternative, Operation } from '../operation.ts';
+import type { ArgumentBinding, BodyAlternative, Operation } from '../../definitions/operation.ts';
 import { isDotSegment, isReservedHeader, isToken } from '../request-rules.ts';
 import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 

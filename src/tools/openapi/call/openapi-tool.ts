@@ -6,16 +6,16 @@ import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
-import { renamedSpec } from '../../catalog/lazy-spec.ts';
-import { inLowerCase } from '../../servers/connection-headers.ts';
-import { recordingSend, type Recording } from '../../servers/record-requests.ts';
-import { isPublicHeader, sessionSecrets } from '../../servers/secrets-to-mask.ts';
+import { renamedSpec } from '../../definitions/lazy-spec.ts';
+import { inLowerCase } from '../../outgoing/connection-headers.ts';
+import { recordingSend, type Recording } from '../../outgoing/record-requests.ts';
+import { isPublicHeader, sessionSecrets } from '../../outgoing/secrets-to-mask.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { isSafeMethod } from '../../servers/server-rules.ts';
-import { unmadeConnections } from '../../servers/unmade-connections.ts';
+import { isSafeMethod } from '../../definitions/server-rules.ts';
+import { unmadeConnections } from '../../outgoing/unmade-connections.ts';
 import { addressOfCall, ArgumentError, buildRequest } from './build-request.ts';
-import { takesNothing, type CredentialSet, type Operation } from '../operation.ts';
+import { takesNothing, type CredentialSet, type Operation } from '../../definitions/operation.ts';
 import { readResponse } from './read-response.ts';
 
 /** Codes of a connection that was closed without a response. */

@@ -4,7 +4,7 @@ import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../../core/outbound.ts';
 import type { ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { decodeText, tryUtf8 } from './decode-text.ts';
+import { decodeText, tryUtf8 } from '../../outgoing/decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
 import { parseForeign } from '../../../shared/parse-exactly.ts';
 

@@ -1,7 +1,7 @@
 import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Encode } from './encode-text.ts';
-import type { ArgumentBinding } from '../operation.ts';
+import type { ArgumentBinding } from '../../definitions/operation.ts';
 
 /** One `name=value` of a query, a form or a cookie header. The value is encoded, its separators are not; the name is not. */
 type Pair = [name: string, value: string];

@@ -1,14 +1,14 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import type { SchemaAdapter } from './adapt-schema.ts';
+import type { SchemaAdapter } from './schemas/adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
-import { spendOnNames, type Spend } from './conversion-budget.ts';
+import { spendOnNames, type Spend } from '../conversion-budget.ts';
 import { essenceOf, familyOf, formType, isRange, multipartType, preferredTypes } from '../media-types.ts';
-import { OmittedOperation, type BodyPlan } from '../operation.ts';
+import { OmittedOperation, type BodyPlan } from '../../definitions/operation.ts';
 import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
-import { followReferences, referenceOf } from '../load/resolve-references.ts';
+import { followReferences, referenceOf } from '../document/resolve-references.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { allowsNull, describedAs, hasWords, shortened, withNull } from './schema-keywords.ts';
+import { allowsNull, describedAs, hasWords, shortened, withNull } from './schemas/schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */
 export interface PlannedBody {

@@ -3,10 +3,10 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { tokensOfDefinition, wordsOfParameters } from '../../catalog/lazy-spec.ts';
-import { uniqueNames } from '../../catalog/name-functions.ts';
-import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
-import { componentName } from './component-names.ts';
+import { tokensOfDefinition, wordsOfParameters } from '../../definitions/lazy-spec.ts';
+import { uniqueNames } from '../../definitions/name-functions.ts';
+import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './schemas/adapt-schema.ts';
+import { componentName } from './schemas/component-names.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters, type PlannedArgument } from './convert-parameters.ts';
 import {
@@ -18,11 +18,11 @@ import {
   spentReason,
   type ConversionBudget,
   type Spend,
-} from './conversion-budget.ts';
+} from '../conversion-budget.ts';
 import { describeOperation } from './describe-operation.ts';
-import { createKindFinder } from './discriminator-kinds.ts';
-import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
-import { definitionsIn, openDefinition, functionCharacters } from './gather-definitions.ts';
+import { createKindFinder } from './schemas/discriminator-kinds.ts';
+import { createRecursionFinder, type RecursionFinder } from './schemas/find-recursion.ts';
+import { definitionsIn, openDefinition, functionCharacters } from './schemas/gather-definitions.ts';
 import { nameArguments } from './name-arguments.ts';
 import {
   OmittedOperation,
@@ -31,17 +31,23 @@ import {
   type BodyPlan,
   type Conversion,
   type Operation,
-} from '../operation.ts';
+} from '../../definitions/operation.ts';
 import { explainNoOperations, listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
-import { createSchemaPacker, unpackConversion, type PackedConversion, type PackedOperation, type SchemaPacker } from './packed-schemas.ts';
+import {
+  createSchemaPacker,
+  unpackConversion,
+  type PackedConversion,
+  type PackedOperation,
+  type SchemaPacker,
+} from './schemas/packed-schemas.ts';
 import { readRequestParts } from './read-request-parts.ts';
 import { readSecurity, type SecuritySchemes } from './read-security.ts';
-import { shortened } from './schema-keywords.ts';
-import { shareDefinitions } from './share-definitions.ts';
-import { createSharedDefinitions, type SharedDefinitions } from './shared-definitions.ts';
-import { serverPathIn } from '../load/server-base-url.ts';
+import { shortened } from './schemas/schema-keywords.ts';
+import { shareDefinitions } from './schemas/share-definitions.ts';
+import { createSharedDefinitions, type SharedDefinitions } from './schemas/shared-definitions.ts';
+import { serverPathIn } from '../document/server-base-url.ts';
 
-export type { ArgumentBinding, BodyPlan, Conversion, Operation } from '../operation.ts';
+export type { ArgumentBinding, BodyPlan, Conversion, Operation } from '../../definitions/operation.ts';
 
 /** Beyond one of these a function's schemas are written as definitions. */
 const writtenOutNodes = 2_000;

@@ -1,10 +1,10 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { BudgetSpent, spendOnNames, textCost, type Spend } from './conversion-budget.ts';
+import { BudgetSpent, spendOnNames, textCost, type Spend } from '../conversion-budget.ts';
 import { isDotSegment } from '../request-rules.ts';
-import { OmittedOperation, type Conversion } from '../operation.ts';
-import { followReferences } from '../load/resolve-references.ts';
+import { OmittedOperation, type Conversion } from '../../definitions/operation.ts';
+import { followReferences } from '../document/resolve-references.ts';
 
 /** An operation as the document has it. */
 export interface ListedOperation {

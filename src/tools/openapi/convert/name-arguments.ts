@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ArgumentBinding } from '../operation.ts';
+import type { ArgumentBinding } from '../../definitions/operation.ts';
 
 /** The strictest provider's rule for the names of a function's arguments. */
 const legal = /^[A-Za-z0-9_.-]{1,64}$/;

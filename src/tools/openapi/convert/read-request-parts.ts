@@ -1,9 +1,9 @@
 import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { spendOnNames, spendOnValue, type Spend } from './conversion-budget.ts';
+import { spendOnNames, spendOnValue, type Spend } from '../conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
-import { followReferences } from '../load/resolve-references.ts';
-import { isSwagger, upgradeRequest, type RequestParts } from '../load/upgrade-swagger.ts';
+import { followReferences } from '../document/resolve-references.ts';
+import { isSwagger, upgradeRequest, type RequestParts } from '../document/upgrade-swagger.ts';
 
 /**
  * Parameters and body of an operation in the words of OpenAPI 3, whatever the document's version, with the parameters of its path item.

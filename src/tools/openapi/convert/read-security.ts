@@ -1,9 +1,9 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
-import type { CredentialLocation, CredentialSet } from '../operation.ts';
+import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from '../conversion-budget.ts';
+import type { CredentialLocation, CredentialSet } from '../../definitions/operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';
-import { tryFollow } from '../load/resolve-references.ts';
+import { tryFollow } from '../document/resolve-references.ts';
 
 /** No document that was seen has more alternatives. */
 const maxAlternatives = 32;

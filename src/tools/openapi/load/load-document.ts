@@ -2,15 +2,23 @@ import { createHash } from 'node:crypto';
 import { OutboundError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../../core/outbound.ts';
-import type { FetchFile } from './gather-files.ts';
-import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
+import type { FetchFile } from '../document/gather-files.ts';
+import { openForeignDocument, type DocumentReader } from './open-foreign-document.ts';
+import type { DocumentVersion } from '../../definitions/opened-server.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
 import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
 /** The server shows its document to nobody without a credential, or does not take this one. */
-export class CredentialRefused extends Error {}
+export class CredentialRefused extends Error {
+  readonly reason: 'unauthorized' | 'forbidden';
+
+  constructor(status: 401 | 403, message: string) {
+    super(message);
+    this.reason = status === 401 ? 'unauthorized' : 'forbidden';
+  }
+}
 
 /** Where a document is fetched. `headers` are sent whatever the origin: for another origin than the server's the caller leaves credentials out. */
 export interface DocumentAddress {
@@ -30,14 +38,6 @@ export function documentUrl(url: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;
   const { origin, pathname } = new URL(url);
   return `${origin}${withoutSlashesAtEnd(pathname)}/${path.replace(/^\/+/, '')}`;
-}
-
-/** What shows whether a document has changed since it was loaded. */
-export interface DocumentVersion {
-  etag?: string;
-  lastModified?: string;
-  /** SHA-256 of its bytes, for servers that send neither of the others. */
-  hash: string;
 }
 
 type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
@@ -80,7 +80,7 @@ export async function loadDocument(
     return answer.bytes;
   };
   try {
-    const opened = await openDocumentAside({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reader);
+    const opened = await openForeignDocument({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reader);
     return { type: 'loaded', opened, version };
   } catch (error) {
     signal.throwIfAborted();
@@ -141,8 +141,10 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   const problem = statusProblem(status);
   if (status === 304 || problem !== undefined) await discard(body);
   if (status === 304) return undefined;
-  const isRefused = status === 401 || status === 403;
-  if (problem !== undefined) throw new (isRefused ? CredentialRefused : Error)(`${url} ${problem}${pageHint(url)}`);
+  if (problem !== undefined) {
+    const message = `${url} ${problem}${pageHint(url)}`;
+    throw status === 401 || status === 403 ? new CredentialRefused(status, message) : new Error(message);
+  }
   const hash = createHash('sha256');
   // Piece by piece: hashing a large document at once would block every stream.
   const { bytes, isTruncated } = await readBytes(body, limits.documentBytes, (piece) => hash.update(piece));

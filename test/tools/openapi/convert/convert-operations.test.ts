@@ -5,9 +5,9 @@ import { convertOperations } from '../../../../src/tools/openapi/convert/convert
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
 import type { PreparedRequest } from '../../../../src/core/tools/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';
-import { createBaseUrls } from '../../../../src/tools/openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../../../../src/tools/openapi/document/server-base-url.ts';
 import { nameArguments } from '../../../../src/tools/openapi/convert/name-arguments.ts';
-import { parseDocument } from '../../../../src/tools/openapi/load/parse-document.ts';
+import { parseDocument } from '../../../../src/tools/openapi/document/parse-document.ts';
 
 const folder = new URL('../../../../openapi-fixtures/', import.meta.url);
 const documents = readdirSync(folder).filter((name) => !name.endsWith('.expected.json'));
