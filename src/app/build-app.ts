@@ -15,6 +15,7 @@ import { createInProcessBus } from '../relay/bus.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { newId } from './app-context.ts';
 import { composeAccess } from './compose/compose-access.ts';
+import { composeAdmin } from './compose/compose-admin.ts';
 import { composeApprovals } from './compose/compose-approvals.ts';
 import { composeChat } from './compose/compose-chat.ts';
 import { composeEgress } from './compose/compose-egress.ts';
@@ -24,6 +25,7 @@ import { composeDeletions } from './compose/compose-people.ts';
 import { composeModels } from './compose/compose-models.ts';
 import { composeRuns } from './compose/compose-runs.ts';
 import { createSignIns } from '../tools/credentials/sign-ins.ts';
+import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage } from './compose/compose-storage.ts';
 import type { OpenedStores } from './compose/compose-storage.ts';
 import { composeTools } from './compose/compose-tools.ts';
@@ -81,12 +83,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
-  // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
-  const approvals = composeApprovals(context, {
-    storage,
-    sendElicitation: relay.sendElicitation,
-    connections: () => ({ credentials: tools.credentials, signIns }),
-  });
+  // What a chat needs: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
   const { models, lessons, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
@@ -94,7 +91,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   storage.owners.onDeleted(tools.forgetAllOf);
   storage.owners.onDeleted((ownerId) => lessons.forgetAllOf(ownerId));
   const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
-  const services = composeChat(context, { storage, models, tools, approvals, extensions });
+  const connections = { credentials: tools.credentials, signIns };
+  const approvals = composeApprovals(context, { storage, sendElicitation: relay.sendElicitation, connections: () => connections });
+  const services = composeChat(context, { storage, models, tools: tools.catalog, approvals, extensions });
 
   // Runs, who may start them, and HTTP.
   const usage = createUsageCounter({ store: storage.usage, now, logger });
@@ -149,7 +148,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     send,
     backends: parts.backends,
     unknownVariables,
-    servers: () => tools.servers(),
+    servers: tools.servers.states,
     lessons,
     loaded: () => extensions.loaded(),
     boundPort: () => boundPortOf(server),
@@ -157,6 +156,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(allRoutes, {
     ...runs,
     ...access,
+    ...composeSockets({ storage, runs: runs.runs, relay, models, log: logger, now }),
+    admin: composeAdmin(storage, tools, models),
     context,
     storage,
     models,

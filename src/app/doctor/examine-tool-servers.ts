@@ -24,7 +24,7 @@ export async function examineToolServers(
   const limit = pLimit(parallelServers);
   // The doctor stores nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
-  const mcp = createMcpServers({ send, facts, version, now: Date.now, onListChanged: () => undefined, onProcessEnded: () => undefined });
+  const mcp = createMcpServers({ send, facts, version, now: Date.now });
   const open: OpenServer = (record) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...request) => mcp.verify(...request) });
   const findings = await Promise.all(

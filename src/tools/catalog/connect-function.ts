@@ -3,7 +3,8 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import type { Opening } from '../definitions/opened-server.ts';
 import { withNames } from './offer-tools.ts';
-import type { Candidate, OpenFor } from '../definitions/tool-source.ts';
+import type { Candidate } from '../definitions/tool-source.ts';
+import type { CallerServers } from '../servers/caller-servers.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** The longest name of a function. */
@@ -19,7 +20,7 @@ export function connectFunctionName({ id }: Pick<ToolServerRecord, 'id'>): strin
  * Stands for the functions of a server that lists them only to people who have connected, until its caller has: calling it has them connect, and the run
  * then goes on with the functions themselves. `isFormer`: they are there by now, and this one only for a call that waited for them.
  */
-export function connectCandidate(record: ToolServerRecord, open: OpenFor, isFormer: boolean): Candidate {
+export function connectCandidate(record: ToolServerRecord, open: CallerServers['open'], isFormer: boolean): Candidate {
   const { id, name = id, description = '' } = record;
   const wanted = connectFunctionName(record);
   const about = description === '' ? '' : ` About it: ${description}`;

@@ -21,6 +21,7 @@ interface KeptLists {
   dropUnused(): void;
   /** Drops the lists of a key and its people, or of one of them. */
   forgetAllOf(ownerId: string): void;
+  close(): void;
 }
 
 interface Kept {
@@ -32,6 +33,8 @@ interface Kept {
 
 /** How long a list is kept without a reader. Clients read theirs when a conversation begins. */
 const unusedMs = 10 * 60 * 1_000;
+/** How often unused lists are dropped. */
+const dropEveryMs = 60_000;
 /** In all its texts, in which each function is written with its name, kind, path and answers. */
 const textsOfList = 3;
 const charactersOfFrame = 500;
@@ -40,6 +43,7 @@ const charactersOfFrame = 500;
 export function createKeptLists(elapsed: () => number): KeptLists {
   const kept = new FairMap<Kept>({ entries: keptLists, characters: keptListsCharacters });
   const numberOf = createNumbers();
+  let dropping: NodeJS.Timeout | undefined;
 
   function dropUnused(): void {
     const time = elapsed();
@@ -64,10 +68,12 @@ export function createKeptLists(elapsed: () => number): KeptLists {
       dropUnused();
       // A list that is larger than all are is kept all the same, so that its readers share it.
       const counted = Math.min(characters, keptListsCharacters / 2);
+      dropping ??= setInterval(dropUnused, dropEveryMs).unref();
       kept.set(key, { owner: callerId, characters: counted, value: { numbers, list, usedAt: elapsed() } });
       return list;
     },
     forgetAllOf: (ownerId) => void kept.deleteAllOf(ownerId),
+    close: () => clearInterval(dropping),
   };
 }
 

@@ -1,12 +1,8 @@
-import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { asksForCredential, howToConnect } from './own-credentials.ts';
-import type { OwnRecord, OwnToolServer } from './own-credentials.ts';
-
-/** The function over the connection as this caller uses it. `onRefused`: called when the server answers with 401. */
-export type ToolFor = (own: OwnToolServer, caller: Caller, onRefused: () => void) => Tool | Promise<Tool>;
+import type { OwnRecord, OwnToolServer, OwnUse } from '../definitions/own-use.ts';
 
 type Failed = Extract<ToolOutcome, { type: 'error' }>;
 
@@ -17,7 +13,7 @@ type Failed = Extract<ToolOutcome, { type: 'error' }>;
 export function withOwnCredential(
   tool: Tool,
   record: ToolServerRecord,
-  { ownRecord, toolFor }: { ownRecord: OwnRecord; toolFor: ToolFor },
+  { ownRecord, toolFor }: { ownRecord: OwnRecord; toolFor: (use: OwnUse) => Tool | Promise<Tool> },
 ): Tool {
   if (!asksForCredential(record)) return tool;
 
@@ -26,7 +22,9 @@ export function withOwnCredential(
     let isRefused = false;
     const callWith = async (own: OwnToolServer): Promise<ToolOutcome> => {
       isRefused = false;
-      return (await toolFor(own, caller, () => (isRefused = true))).run(invocation, context);
+      const renew: OwnUse['renew'] = (refusal) => ownRecord(record, caller, refusal);
+      const tool = await toolFor({ own, callerId: caller.id, renew, onRefused: () => (isRefused = true) });
+      return tool.run(invocation, context);
     };
     const own = await ownRecord(record, caller);
     if (own === undefined) return credentialRequired(record);

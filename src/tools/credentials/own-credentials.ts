@@ -8,7 +8,7 @@ import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { namesClient } from './oauth/register-client.ts';
 import { createTokenRefresher } from './refresh-tokens.ts';
-import type { Refusal } from './refresh-tokens.ts';
+import type { OwnRecord } from '../definitions/own-use.ts';
 import { createSharedTokens } from './shared-tokens.ts';
 
 interface OwnCredentialsOptions {
@@ -23,25 +23,12 @@ interface OwnCredentialsOptions {
   onChanged: (callerId: string, server: string) => void;
 }
 
-/** A connection as one caller uses it. */
-export interface OwnToolServer extends ToolServerRecord {
-  /** Where its key is a token: the sign-in that it comes from, which stays the same when the token is refreshed. `shared`: the gateway signed in itself. */
-  signInId?: string;
-}
-
-/**
- * A connection as this caller uses it: where each person has a credential of their own, with the caller's as its `key`; any other as it is. Undefined if
- * the caller has none, or none any more. `refusal`: the server does not take the key of before; another one is found if there can be one.
- * @throws GatewayError when a token has to be refreshed, and the authorization server cannot be asked
- */
-export type OwnRecord = (record: ToolServerRecord, caller: Pick<Caller, 'id'>, refusal?: Refusal) => Promise<OwnToolServer | undefined>;
-
 /** Whether calls carry a credential that the connection itself does not have. */
 export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord, 'isPerUser' | 'authType'>): boolean {
   return isPerUser === true || authType === 'oauth';
 }
 
-interface CredentialUse {
+export interface CredentialUse {
   ownRecord: OwnRecord;
   /** The caller has a credential, which the server does not take. */
   isRefused: (record: ToolServerRecord, caller: Pick<Caller, 'id'>) => Promise<boolean>;

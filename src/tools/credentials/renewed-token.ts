@@ -1,5 +1,5 @@
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { Refusal } from './refresh-tokens.ts';
+import type { Refusal } from '../definitions/own-use.ts';
 
 const scheme = 'Bearer ';
 

@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OAuthClient, SharedToken } from './oauth/oauth-client.ts';
-import type { Refusal } from './refresh-tokens.ts';
+import type { Refusal } from '../definitions/own-use.ts';
 
 /** The tokens with which the gateway signs in as itself (`oauth.grant: "client_credentials"`): one for each server, in memory, as a new one costs nobody a sign-in. */
 interface SharedTokens {

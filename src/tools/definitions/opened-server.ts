@@ -2,6 +2,7 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { Conversion, Operation } from './operation.ts';
+import type { OwnUse } from './own-use.ts';
 
 /** A registered server whose document or tool list was converted to functions. */
 export interface OpenedServer {
@@ -23,6 +24,8 @@ export interface OpenedServer {
   /** Functions that are not offered until an administrator accepts their changed definition; absent if there are none. */
   held?: HeldFunction[];
   createTool(operation: Operation, offeredName: string): Tool;
+  /** The same function, called with one person's credential. */
+  createOwnTool(operation: Operation, offeredName: string, use: OwnUse): Tool | Promise<Tool>;
 }
 
 /** A function whose definition has changed since it was first seen. */
@@ -79,6 +82,8 @@ export interface OpeningAttempt {
   signal: AbortSignal;
   /** Whether to validate the document, which takes time: for administrators, not for chats. */
   isChecked: boolean;
+  /** Called when a server that stays connected reports that its functions have changed. */
+  onListChanged?: () => void;
 }
 
 /** Opens an MCP server. Never rejects. */

@@ -2,8 +2,6 @@ import type { Caller } from '../../core/callers/caller.ts';
 import type { ChatRequest, McpToolList } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
-import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { Opening } from './opened-server.ts';
 import { asSentence } from '../../shared/as-sentence.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
@@ -36,9 +34,6 @@ export interface SuppliedFunctions {
   list?: McpToolList;
 }
 
-/** As `RegisteredServers.open`, with the caller's own functions where a server lists them to people alone. */
-export type OpenFor = (record: ToolServerRecord, asker: Pick<RunContext, 'caller' | 'signal'>, isNeeded?: boolean) => MaybePromise<Opening>;
-
 /** Functions that belong to no tool server. */
 export interface ToolSource {
   /** Whether an entry of `tool_ids` belongs to this source. */
@@ -50,6 +45,11 @@ export interface ToolSource {
   supplyFor(toolIds: readonly string[] | undefined, run: RunContext, request: ChatRequest): MaybePromise<SuppliedFunctions>;
   /** Everything that this caller may use. The same candidate as before where it has not changed. */
   list(caller: Caller, signal: AbortSignal): Promise<Candidate[]>;
+}
+
+/** The source that an entry of `tool_ids` belongs to; undefined for one of a server. */
+export function sourceOf(toolId: string, sources: readonly ToolSource[]): ToolSource | undefined {
+  return sources.find((source) => source.claims(toolId));
 }
 
 /** Always ends as a sentence does, whether or not the reason already does. */

@@ -8,9 +8,8 @@ import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
 import type { OpenedServer, Opening, OpeningAttempt, OpenMcp } from '../definitions/opened-server.ts';
 import { callHeaders, callQuery, sessionUserOf } from '../outgoing/connection-headers.ts';
 import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
-import { withOwnCredential } from '../credentials/own-credential-tool.ts';
-import type { ToolFor } from '../credentials/own-credential-tool.ts';
-import type { OwnRecord } from '../credentials/own-credentials.ts';
+import type { Operation } from '../definitions/operation.ts';
+import type { OwnUse } from '../definitions/own-use.ts';
 import { CredentialRefused } from '../openapi/load/load-document.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from '../definitions/server-rules.ts';
@@ -22,8 +21,6 @@ interface OpeningOptions extends OpeningAttempt {
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id, so that it does not offer its own functions again. */
   gatewayId?: string | undefined;
-  /** Absent where functions are listed and never called, as by commands. */
-  ownRecord?: OwnRecord | undefined;
 }
 
 /** Loads and converts a server's document. Never rejects: a failure is a value. */
@@ -71,7 +68,7 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
 async function loadRegistered(
   record: ToolServerRecord,
   send: SendOutbound,
-  { signal, isChecked, known, gatewayId, ownRecord = () => Promise.resolve(undefined) }: OpeningOptions,
+  { signal, isChecked, known, gatewayId }: OpeningOptions,
 ): Promise<OpenedServer | undefined> {
   const { id, spec, url, path } = record;
   const isKnownSufficient = known?.loaded !== undefined && (known.isChecked || !isChecked);
@@ -99,16 +96,22 @@ async function loadRegistered(
     send,
     headersFor: (run, security) => callHeaders(record, run, security),
   });
-  const connectionOf = (own: ToolServerRecord, onRefused: () => void): OpenApiConnection => ({
+  const connectionOf = ({ own, onRefused }: OwnUse): OpenApiConnection => ({
     ...connection,
     async send(request) {
       const response = await send(request);
-      if (response.status === 401) onRefused();
+      if (response.status === 401) onRefused?.();
       return response;
     },
     headersFor: (run, security) => callHeaders(own, run, security),
     queryFor: (security) => callQuery(own, security),
     key: own.key,
+  });
+  const describe = (operation: Operation, offeredName: string) => ({
+    operation,
+    offeredName,
+    label: `${id}/${operation.spec.name}`,
+    server: id,
   });
   const info = ownValue(head, 'info');
   return {
@@ -121,11 +124,9 @@ async function loadRegistered(
     ...(signIn && { signIn }),
     loaded: loaded.version,
     isChecked,
-    createTool(operation, offeredName) {
-      const fn = { operation, offeredName, label: `${id}/${operation.spec.name}`, server: id };
-      const toolFor: ToolFor = (own, _caller, onRefused) => createOpenApiTool({ ...fn, connection: connectionOf(own, onRefused) });
-      return withOwnCredential(createOpenApiTool({ ...fn, connection }), record, { ownRecord, toolFor });
-    },
+    createTool: (operation, offeredName) => createOpenApiTool({ ...describe(operation, offeredName), connection }),
+    createOwnTool: (operation, offeredName, use) =>
+      createOpenApiTool({ ...describe(operation, offeredName), connection: connectionOf(use) }),
   };
 }
 

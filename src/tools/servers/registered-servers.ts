@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
 import { failureMemoryMs } from '../definitions/opened-server.ts';
-import type { Opening, OpenMcp } from '../definitions/opened-server.ts';
+import type { DocumentSignIn, Opening, OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
-import type { OwnRecord } from '../credentials/own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
@@ -48,6 +48,8 @@ export interface RegisteredServers {
   failuresOf(record: ToolServerRecord): { count: number; reason: string; endedAt: number } | undefined;
   /** The time by `now` when it was last loaded or found unchanged. */
   loadedAt(record: ToolServerRecord): number | undefined;
+  /** How the document of a server describes sign-in. @throws GatewayError if it cannot be read now */
+  signInOf: (record: ToolServerRecord) => Promise<DocumentSignIn | undefined>;
   /** Forgets servers that are no longer registered. */
   keepOnly(ids: ReadonlySet<string>): void;
   /** Aborts running loads. */
@@ -59,7 +61,6 @@ interface RegisteredServersOptions {
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id. */
   gatewayId?: string | undefined;
-  ownRecord?: OwnRecord | undefined;
   /** Absent where nothing is opened by itself, as by commands. */
   marks?: OpeningMarks | undefined;
   /** Milliseconds of a monotonic clock. */
@@ -79,7 +80,7 @@ interface Entry {
   loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, marks, now }: RegisteredServersOptions): RegisteredServers {
+export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
   const takeTurn = createOpeningTurns(serversOpenedAtOnce);
@@ -110,7 +111,10 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
   /** One load serves all waiting callers, so no caller's signal aborts it. */
   function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
-    const options = { signal: closing.signal, isChecked, known, openMcp, gatewayId, ownRecord };
+    const onListChanged = (): void => {
+      if (findEntry(entry.record) === entry) void startLoading(entry, false);
+    };
+    const options = { signal: closing.signal, isChecked, onListChanged, known, openMcp, gatewayId };
     const open = (): Promise<Opening> => openServer(entry.record, send, options);
     const turn = takeTurn(() => marks?.open(entry.record, isChecked, open) ?? open());
     const loading: Promise<Opening> = turn.done.then((opening) => {
@@ -165,6 +169,14 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
       return entry?.loading !== undefined && entry.slow === entry.loading;
     },
     failuresOf: (record) => findEntry(record)?.failures,
+    async signInOf(record) {
+      const opening = await open(record, closing.signal, true);
+      if (opening.type === 'opened') return opening.server.signIn;
+      throw new GatewayError(
+        'upstream_unreachable',
+        `The document of the tool server "${record.id}" cannot be read at the moment. Try again later; GET /api/tool-servers/{id} says why.`,
+      );
+    },
     loadedAt: (record) => findEntry(record)?.loadedAt,
     keepOnly(ids) {
       for (const id of entries.keys()) if (!ids.has(id)) entries.delete(id);

@@ -25,7 +25,7 @@ import { loadServerDocument, toOpenApiConnection } from './load-server-document.
 import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from '../definitions/server-rules.ts';
 import type { ServerRules } from '../definitions/server-rules.ts';
 
-interface RequestServersOptions {
+export interface RequestServersOptions {
   send: SendOutbound;
   callBrowser: CallBrowser;
   /** The time limit of browser calls, unless the request sets its own. */

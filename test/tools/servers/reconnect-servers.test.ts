@@ -33,8 +33,7 @@ describe('servers that failed', () => {
     let time = 0;
     const script = scriptedSend({ [documentUrl]: new OutboundError('unreachable', 'down') });
     const servers = createRegisteredServers({ send: script.send, now: () => time });
-    const closing = new AbortController();
-    const reviver = createServerReconnector({ servers, listRecords: list, now: () => time, signal: closing.signal });
+    const reviver = createServerReconnector({ servers, listRecords: list, now: () => time });
     const at = async (ms: number): Promise<number> => {
       time = ms;
       await reviver.reconnectDue();
@@ -143,7 +142,6 @@ describe('what is told of servers', () => {
       },
       listRecords: async () => [record],
       now: () => 0,
-      signal: new AbortController().signal,
       onNews: (_record, told) => news.push(told),
     });
     for (state of states) await reviver.reconnectDue();

@@ -11,7 +11,7 @@ import { isContainer, isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { howToConnect } from '../../credentials/own-credentials.ts';
-import type { OwnRecord, OwnToolServer } from '../../credentials/own-credentials.ts';
+import type { OwnRecord, OwnToolServer } from '../../definitions/own-use.ts';
 import { maskOfCredentials } from '../../outgoing/secrets-to-mask.ts';
 import { readName, readUri } from './contents-names.ts';
 import type { OwnName } from './contents-names.ts';
@@ -34,7 +34,7 @@ export interface McpContentsOptions {
   /** The session of a server, opened if need be; undefined if it cannot be. `record`: as the caller uses it. @throws the signal's reason */
   open: (record: ToolServerRecord, asker: ContentsAsker) => Promise<McpSession | undefined>;
   /** This gateway's own id, so that it does not list its own contents again. */
-  gatewayId?: string;
+  gatewayId?: string | undefined;
 }
 
 type Send<Result> = (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<Result>;

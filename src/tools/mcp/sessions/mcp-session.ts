@@ -1,7 +1,7 @@
-import type { Tool } from '../../../core/tools/tool.ts';
 import { asSentence } from '../../../shared/as-sentence.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../../definitions/operation.ts';
+import type { OwnUse } from '../../definitions/own-use.ts';
 import type { OpenedServer, Opening, OpeningAttempt, UnreachableCause } from '../../definitions/opened-server.ts';
 import { convertTools } from '../convert-tools.ts';
 import type { McpFunction } from '../convert-tools.ts';
@@ -37,15 +37,15 @@ export interface McpSessionOptions extends McpConnectionOptions {
   checkDefinitions: (listed: ReadonlyMap<string, ListedDefinition>) => Promise<ChangedDefinitions>;
   /** Why a tool may not be offered; undefined if it may. */
   whyWithheld: (fn: McpFunction) => string | undefined;
-  /** Decides whose session a call uses, where it is not this one: `over` gives the same function over another session. */
-  toTool?: (tool: Tool, over: (session: McpSession) => Tool) => Tool;
+  /** The session of one person, where each has one. */
+  ownSessionOf?: (use: OwnUse) => Promise<McpSession>;
 }
 
 /** Lines of stderr in the reason of a failure, which becomes one line of the log. */
 const linesInReason = 5;
 
 export function createMcpSession(peer: McpPeer, options: McpSessionOptions): McpSession {
-  const { gatewayId = '', checkDefinitions, whyWithheld, toTool = (tool) => tool } = options;
+  const { gatewayId = '', checkDefinitions, whyWithheld, ownSessionOf = async () => session } = options;
   const connection = createMcpConnection(peer, options);
   let definitions: ReadonlyMap<string, ListedDefinition> = new Map();
 
@@ -62,7 +62,7 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
     async open({ signal, isChecked }) {
       try {
         const { listing, changed } = await read(signal);
-        return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, toTool }) };
+        return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, ownSessionOf }) };
       } catch (error) {
         const { kind, message, status, isOther } = explainMcpFailure(error);
         const cure = isOther === true && peer.process === undefined ? otherCure(peer.url) : undefined;
@@ -101,14 +101,21 @@ function toOpenedServer(
     gatewayId,
     isChecked,
     whyWithheld,
-    toTool,
-  }: { changed: ChangedDefinitions; gatewayId: string; isChecked: boolean } & Required<Pick<McpSessionOptions, 'whyWithheld' | 'toTool'>>,
+    ownSessionOf,
+  }: { changed: ChangedDefinitions; gatewayId: string; isChecked: boolean } & Required<
+    Pick<McpSessionOptions, 'whyWithheld' | 'ownSessionOf'>
+  >,
 ): OpenedServer {
   const { peer, connection } = session;
   const { mask } = peer;
   const converted = convertTools(tools, { malformed, gatewayId, schemasBytes: peer.schemasBytes });
   const functions = converted.functions.map((fn) => withoutSecrets(fn, mask));
   const byOperation = new Map<Operation, McpFunction>(functions.map((fn) => [fn.operation, fn]));
+  const functionOf = (operation: Operation): McpFunction => {
+    const fn = byOperation.get(operation);
+    if (fn === undefined) throw new Error(`${operation.path} belongs to another tool list`);
+    return fn;
+  };
   const judged = functions.map((fn) => ({ fn, reason: whyWithheld(fn), changes: changed.get(fn.tool.name) }));
   const definitions = session.definitions();
   const about = info && mask.value(info);
@@ -139,11 +146,8 @@ function toOpenedServer(
     loaded: undefined,
     stderr: () => connection.errorLines(),
     isChecked,
-    createTool(operation, offeredName) {
-      const fn = byOperation.get(operation);
-      if (fn === undefined) throw new Error(`${operation.path} belongs to another tool list`);
-      return toTool(createMcpTool(session, fn, offeredName), (other) => createMcpTool(other, fn, offeredName));
-    },
+    createTool: (operation, offeredName) => createMcpTool(session, functionOf(operation), offeredName),
+    createOwnTool: async (operation, offeredName, use) => createMcpTool(await ownSessionOf(use), functionOf(operation), offeredName),
   };
 }
 

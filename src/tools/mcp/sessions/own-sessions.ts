@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isWithin, keyIdOf } from '../../../core/callers/people.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
-import type { OwnToolServer } from '../../credentials/own-credentials.ts';
+import type { OwnToolServer, OwnUse } from '../../definitions/own-use.ts';
 import type { Opening } from '../../definitions/opened-server.ts';
 import { failureMemoryMs } from '../../definitions/opened-server.ts';
 import type { McpSession } from './mcp-session.ts';
@@ -13,10 +13,10 @@ export const ownMcpSessionIdleMs = 15 * 60 * 1000;
 
 /** Sessions with registered servers, each opened with one person's own credential and used for that person's calls alone. */
 export interface OwnSessions {
-  /** `own`: the record with the person's key. With another key, unless it is a token of the same sign-in, or a changed record, it is another session. */
-  sessionOf(own: OwnToolServer, callerId: string): McpSession;
+  /** A changed record or another key makes another session, unless the key is a token of the same sign-in. */
+  sessionOf(use: OwnUse): McpSession;
   /** Reads the tool list once, until the server says that it has changed. Never rejects. */
-  list(own: OwnToolServer, callerId: string): Promise<Opening>;
+  list(use: OwnUse): Promise<Opening>;
   /** Drops the person's session with a server; running calls finish first. */
   forget(callerId: string, serverId: string): void;
   /** Drops all sessions of a key and its people, or of one of them. */
@@ -27,21 +27,15 @@ export interface OwnSessions {
 }
 
 interface OwnSessionsOptions {
-  createSession: (own: OwnSessionUse, onListChanged: () => void) => McpSession;
+  createSession: (use: OwnUse, onListChanged: () => void) => McpSession;
   signal: AbortSignal;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
 
-/** What a session is used with. */
-interface OwnSessionUse {
-  readonly callerId: string;
-  /** With the latest key of the sign-in. */
-  own: OwnToolServer;
-}
-
 interface OwnSession {
-  use: OwnSessionUse;
+  /** With the latest key of the sign-in. */
+  use: OwnUse;
   session: McpSession;
   usedAt: number;
   opening?: Promise<Opening> | undefined;
@@ -62,7 +56,8 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
     for (const [key, { usedAt }] of sessions) if (now() - usedAt >= ownMcpSessionIdleMs) drop(key);
   }
 
-  function entryFor(own: OwnToolServer, callerId: string): OwnSession {
+  function sessionFor(given: OwnUse): OwnSession {
+    const { callerId, own } = given;
     const key = keyOf(callerId, own.id);
     const known = sessions.use(key);
     if (known !== undefined && isSame(known.use.own, own)) {
@@ -71,7 +66,7 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
       return known;
     }
     known?.session.retire();
-    const use: OwnSessionUse = { callerId, own };
+    const use: OwnUse = { ...given };
     const entry: OwnSession = {
       use,
       usedAt: now(),
@@ -85,9 +80,9 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
   }
 
   return {
-    sessionOf: (own, callerId) => entryFor(own, callerId).session,
-    list(own, callerId) {
-      const entry = entryFor(own, callerId);
+    sessionOf: (use) => sessionFor(use).session,
+    list(use) {
+      const entry = sessionFor(use);
       if (entry.failedAt !== undefined && now() - entry.failedAt >= failureMemoryMs) entry.opening = undefined;
       entry.opening ??= entry.session.open({ signal, isChecked: false }).then((opening) => {
         entry.failedAt = opening.type === 'opened' ? undefined : now();
