@@ -27,15 +27,17 @@ import { composeRuns } from './compose/compose-runs.ts';
 import { createSignIns } from '../tools/credentials/sign-ins.ts';
 import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage } from './compose/compose-storage.ts';
-import type { OpenedStores } from './compose/compose-storage.ts';
+import type { Stores } from '../storage/open-stores.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
 import { warnAtStart } from './startup-warnings.ts';
 
-/** The opened stores, and what tests replace; everything else follows from the configuration. */
-export interface AppParts extends OpenedStores {
+/** Everything else follows from the configuration. */
+export interface AppParts {
+  /** All stores, opened; their owner closes them after the gateway. */
+  stores: Stores;
   logger: FastifyBaseLogger;
   backends?: CatalogBackend[];
   send?: SendOutbound;
@@ -78,7 +80,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const metrics = createPrometheusMetrics();
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server), metrics });
   const { send, keySet } = egress;
-  const storage = composeStorage(context, { ...parts, send });
+  const storage = composeStorage(context, { stores: parts.stores, send });
   const { registry, presets } = storage;
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });

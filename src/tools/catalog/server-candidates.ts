@@ -76,7 +76,9 @@ export function candidatesOf({ record, permitted }: ChosenServer, server: Opened
   const known = candidatesOfServers.get(server);
   const candidates =
     known ??
-    server.functions.map((operation) => toCandidate(record, operation, (name) => servers.createTool(record, server, operation, name)));
+    server.functions.map((operation) =>
+      toCandidate(record, operation, (name) => servers.createTool(record, server, { operation, offeredName: name })),
+    );
   if (known === undefined) candidatesOfServers.set(server, candidates);
   return permitted === undefined ? candidates : candidates.filter(({ wanted }) => permitted.has(wanted));
 }

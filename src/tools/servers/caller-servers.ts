@@ -24,7 +24,7 @@ export interface CallerServers {
   /** Like `RegisteredServers.open`. A server that lists its functions only to people with a credential is opened with the caller's. */
   open: (record: ToolServerRecord, asker: Asker, isNeeded?: boolean) => MaybePromise<Opening>;
   /** A function of an opened server. Each call uses the credential of the caller of its run. */
-  createTool: (record: ToolServerRecord, server: OpenedServer, operation: Operation, offeredName: string) => Tool;
+  createTool: (record: ToolServerRecord, server: OpenedServer, named: { operation: Operation; offeredName: string }) => Tool;
   /** The session for other requests of this caller to an MCP server; undefined if it cannot be opened. `own`: the record as the caller uses it. */
   findSession: (own: OwnToolServer, asker: Asker) => Promise<McpSession | undefined>;
 }
@@ -73,7 +73,7 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
       whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
         opening.type !== 'opened' && asksForCredential(record) && record.type === 'mcp' ? openOwn(record, asker, opening) : opening,
       ),
-    createTool: (record, server, operation, offeredName) =>
+    createTool: (record, server, { operation, offeredName }) =>
       withOwnCredential(server.createTool(operation, offeredName), record, {
         ownRecord,
         toolFor: (use) => server.createOwnTool(operation, offeredName, use),
