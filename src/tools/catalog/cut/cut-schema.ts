@@ -14,7 +14,7 @@ import {
   textLength,
 } from './cut-places.ts';
 import type { Cut, Place } from './cut-places.ts';
-import { isReferring, keywordOf } from './flat-schema.ts';
+import { isReferring, keywordOf } from '../../../shared/json-schema/flatten.ts';
 import { lengthWithin } from './json-length.ts';
 import { writeAlternatives, writeItems, writeMembers } from './write-inner-schemas.ts';
 

@@ -1,8 +1,9 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { SchemaPart } from './cut-schema.ts';
-import { alternativesOf, escaped, flatten, keywordOf, memberOf, membersOf } from './flat-schema.ts';
-import type { FlatSchema } from './flat-schema.ts';
+import { alternativesOf, flatten, keywordOf, memberOf, membersOf } from '../../../shared/json-schema/flatten.ts';
+import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
+import { escapeStep } from '../../../shared/json-schema/pointer.ts';
 
 /** `unknown`: how far the pointer led, and the members there. */
 type FoundPart = { type: 'found'; part: SchemaPart } | { type: 'unknown'; pointer: string; token: string; members: string[] };
@@ -39,7 +40,7 @@ function tokensOf(text: string, root: JsonObject): string[] {
 function step({ schema, pointer }: SchemaPart, token: string, root: JsonObject): SchemaPart | undefined {
   const views = viewsOf(schema, root);
   const found = views.map((view) => memberOf(view, token)).filter((member) => member !== undefined);
-  if (found.length > 0) return { schema: oneOf(found), pointer: `${pointer}/${escaped(token)}` };
+  if (found.length > 0) return { schema: oneOf(found), pointer: `${pointer}/${escapeStep(token)}` };
   const isAny = token === '*' || token === '-' || token === '[]' || /^\d{1,9}$/.test(token);
   const first = views.map((view) => itemAt(view, token)).filter((item) => item !== undefined);
   if (first.length > 0) return { schema: oneOf(first), pointer: `${pointer}/${token}` };

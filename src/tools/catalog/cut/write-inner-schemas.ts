@@ -15,8 +15,9 @@ import {
   textLength,
 } from './cut-places.ts';
 import type { Cut, Place } from './cut-places.ts';
-import { alternativesOf, escaped, flatten, isReferring, memberOf, membersOf } from './flat-schema.ts';
-import type { FlatSchema } from './flat-schema.ts';
+import { alternativesOf, flatten, isReferring, memberOf, membersOf } from '../../../shared/json-schema/flatten.ts';
+import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
+import { escapeStep } from '../../../shared/json-schema/pointer.ts';
 import { lengthWithin } from './json-length.ts';
 
 /** The part of what is left that the names of members that are left out may take. */
@@ -38,7 +39,7 @@ export function writeMembers(cut: Cut, place: Place): boolean {
     // Its name with a colon and a comma, and a second time where it is required.
     const overhead = (textLength(name) + 4) * (isRequired ? 2 : 1);
     const child = addPlace(cut, schema, {
-      ...below(place, isRequired ? steps.required : steps.optional, escaped(name)),
+      ...below(place, isRequired ? steps.required : steps.optional, escapeStep(name)),
       overhead,
       room: isRequired ? cut.left : room,
     });

@@ -6,7 +6,8 @@ import { spendOnNames, type Spend } from '../conversion-budget.ts';
 import { essenceOf, familyOf, formType, isRange, multipartType, preferredTypes } from '../media-types.ts';
 import { OmittedOperation, type BodyPlan } from '../../definitions/operation.ts';
 import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
-import { followReferences, referenceOf } from '../document/resolve-references.ts';
+import { followReferences } from '../document/resolve-references.ts';
+import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { allowsNull, describedAs, hasWords, shortened, withNull } from './schemas/schema-keywords.ts';
 

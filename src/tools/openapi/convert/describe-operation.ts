@@ -3,7 +3,8 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { spendOnNames, type Spend } from '../conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened, stripSpecialTokens } from '../../definitions/plain-text.ts';
-import { referenceOf, tryFollow } from '../document/resolve-references.ts';
+import { tryFollow } from '../document/resolve-references.ts';
+import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 import { isSwagger } from '../document/upgrade-swagger.ts';
 
 const maxFacts = 3;

@@ -1,7 +1,8 @@
 import type { OpenAPI } from 'openapi-types';
 import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { findReference, referenceOf } from './resolve-references.ts';
+import { findReference } from './resolve-references.ts';
+import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 
 const maxNotes = 20;
 const remarkCharacters = 300;

@@ -4,7 +4,8 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseTree } from './parse-document.ts';
-import { nestedValues, referenceOf } from './resolve-references.ts';
+import { nestedValues } from './resolve-references.ts';
+import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 
 /** Files of one document; the largest real one consists of 290. */
 const documentFiles = 1_000;

@@ -1,11 +1,10 @@
-import { findByPointer } from '../../../shared/json-pointer.ts';
-import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
+import { findByPointer } from '../../../shared/json-schema/pointer.ts';
+import { maxHops, referenceOf } from '../../../shared/json-schema/resolve.ts';
+import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { BudgetSpent, type Spend } from '../conversion-budget.ts';
 import { OmittedOperation } from '../../definitions/operation.ts';
 
-/** References that lead to references; longer chains were never seen, and circles have to end. */
-const maxHops = 32;
 /** References into the middle of a document have a few hundred; each character takes time whenever one is followed. */
 const referenceCharacters = 1_000;
 /** Characters of a reference that cost as much as a node. */
@@ -51,12 +50,6 @@ export function tryFollow(document: JsonObject, value: JsonValue | undefined, sp
     if (error instanceof BudgetSpent) throw error;
     return undefined;
   }
-}
-
-/** A property may be called `$ref` too: only a text is a reference. */
-export function referenceOf(schema: JsonObject): string | undefined {
-  const reference = ownValue(schema, '$ref');
-  return typeof reference === 'string' ? reference : undefined;
 }
 
 /** Every object and list within a value, itself included. Not recursive: a document may be nested deeper than the call stack. */

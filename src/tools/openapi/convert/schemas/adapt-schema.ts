@@ -16,7 +16,8 @@ import type { RecursionFinder } from './find-recursion.ts';
 import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
 import { choiceTags, tagFitting } from './name-choices.ts';
 import { OmittedOperation } from '../../../definitions/operation.ts';
-import { referenceOf, resolveReference } from '../../document/resolve-references.ts';
+import { resolveReference } from '../../document/resolve-references.ts';
+import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 import {
   choicesOf,
   completed,

@@ -1,7 +1,9 @@
 import { isJsonObject, ownValue } from '../../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
+import { escapeStep } from '../../../../shared/json-schema/pointer.ts';
 import type { Spend } from '../../conversion-budget.ts';
-import { findReference, referenceOf } from '../../document/resolve-references.ts';
+import { findReference } from '../../document/resolve-references.ts';
+import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 import { saysItself } from './name-choices.ts';
 import { listOf } from './schema-keywords.ts';
 
@@ -110,7 +112,7 @@ function readExtensions(document: JsonObject, spend: Spend): Map<string, string[
       const parts = isJsonObject(schema) ? listOf(schema, 'allOf') : [];
       spend(1 + parts.length);
       for (const base of parts.flatMap((part) => (isJsonObject(part) ? (referenceOf(part) ?? []) : [])))
-        addTo(extensions, base, `#/${place}/${escaped(name)}`);
+        addTo(extensions, base, `#/${place}/${escapeStep(name)}`);
     }
   }
   return extensions;
@@ -130,8 +132,4 @@ function choicesOf(schema: JsonObject, property: string): string[] | undefined {
   const own = isJsonObject(properties) ? ownValue(properties, property) : undefined;
   const choices = isJsonObject(own) ? listOf(own, 'enum').filter((choice) => typeof choice === 'string') : [];
   return choices.length === 0 ? undefined : choices;
-}
-
-function escaped(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,7 +1,8 @@
 import { isJsonObject } from '../../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
 import type { ConversionBudget } from '../../conversion-budget.ts';
-import { findReference, nestedValues, referenceOf } from '../../document/resolve-references.ts';
+import { findReference, nestedValues } from '../../document/resolve-references.ts';
+import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 
 /** Tells whether what a reference points at contains, at any depth and through other references, that reference again. */
 export type RecursionFinder = (reference: string) => boolean;

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
 import { isJsonObject } from '../../../../shared/json.ts';
-import { nestedValues, referenceOf } from '../../document/resolve-references.ts';
+import { nestedValues } from '../../document/resolve-references.ts';
+import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 
 /**
  * The whole schema of one function, as JSON: six times the largest in real documents, Kubernetes'. What is beyond it takes any value. Building

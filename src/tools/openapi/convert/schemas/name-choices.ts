@@ -1,7 +1,8 @@
 import { isJsonObject, ownValue } from '../../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
 import type { Spend } from '../../conversion-budget.ts';
-import { referenceOf, resolveReference } from '../../document/resolve-references.ts';
+import { resolveReference } from '../../document/resolve-references.ts';
+import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 import { listOf } from './schema-keywords.ts';
 
 /**

@@ -1,9 +1,10 @@
-import { findByPointer } from '../../../shared/json-pointer.ts';
-import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { findByPointer } from './pointer.ts';
+import { maxHops, referenceOf } from './resolve.ts';
 
-/** Parts of one schema, and references that lead to references. More are left out. */
-const maxParts = 32;
+/** Parts of one schema; more are left out. */
+const maxParts = maxHops;
 /** A longer reference is a mistake, or an attack. */
 const maxReference = 1_000;
 
@@ -12,7 +13,7 @@ const maxReference = 1_000;
  * not changed.
  */
 export interface FlatSchema {
-  /** Without `$ref` and `allOf`, which may stand in them all the same and are to be ignored. */
+  /** Without `$ref` and `allOf`, which they may still contain and which are to be ignored. */
   parts: JsonObject[];
   /** The references that were resolved. */
   references: string[];
@@ -20,7 +21,7 @@ export interface FlatSchema {
   isWhole: boolean;
 }
 
-/** `root`: what references begin with. Its cost depends on the keywords of this one schema alone, not on what is within it. */
+/** `root`: the schema that references start from. The cost depends on the keywords of this one schema only, not on the schemas within it. */
 export function flatten(schema: JsonObject, root: JsonObject): FlatSchema {
   const flat: FlatSchema = { parts: [], references: [], isWhole: true };
   const add = (part: JsonValue | undefined): void => {
@@ -30,8 +31,8 @@ export function flatten(schema: JsonObject, root: JsonObject): FlatSchema {
       return;
     }
     flat.parts.push(part);
-    const reference = ownValue(part, '$ref');
-    if (typeof reference === 'string') {
+    const reference = referenceOf(part);
+    if (reference !== undefined) {
       const isNew = reference.length <= maxReference && !flat.references.includes(reference);
       flat.references.push(reference);
       add(isNew ? findByPointer(root, reference) : undefined);
@@ -50,7 +51,7 @@ export function keywordOf({ parts }: FlatSchema, keyword: string): JsonValue | u
   return parts.map((part) => ownValue(part, keyword)).find((value) => value !== undefined);
 }
 
-/** The schemas of all members that are named; of a name that several parts have the first. */
+/** The schemas of all members that are named; where several parts have a name, the first. */
 export function* membersOf({ parts }: FlatSchema): Generator<[name: string, schema: JsonValue]> {
   const seen = new Set<string>();
   for (const part of parts) {
@@ -96,8 +97,3 @@ export function isReferring(value: JsonValue): boolean {
   return isOne(value);
 }
 const maxEntries = 200;
-
-/** A step of a pointer (RFC 6901, section 3). */
-export function escaped(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from './json.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import { isJsonObject, ownValue } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
 
 /** The value at a reference within a document, `#` or `#/…` (RFC 6901, sections 3 to 6); undefined for other references. */
 export function findByPointer(root: JsonObject, reference: string): JsonValue | undefined {
@@ -21,4 +21,9 @@ function decodeToken(token: string): string {
     // Keep the token as it is.
   }
   return text.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** A name as a step of a pointer (RFC 6901, section 3). */
+export function escapeStep(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
