@@ -1,4 +1,5 @@
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
+import { maxHops, referenceOf } from '../../shared/json-schema/resolve.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
@@ -22,8 +23,6 @@ export type MemberReader = (schema: JsonValue | undefined, value?: JsonValue) =>
 /** Schemas and names that are read for one call; each takes below a microsecond. Beyond them, and below this depth, every object is open. */
 const maxSteps = 20_000;
 const maxDepth = 200;
-/** The most chained references; more mean a cycle. */
-const maxHops = 8;
 const conditions = ['if', 'then', 'else'];
 const dependencies = ['dependentSchemas', 'dependencies'];
 const compositions = new Set(['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties', ...conditions, ...dependencies]);
@@ -77,8 +76,8 @@ export function createMemberReader(root: JsonObject): MemberReader {
   const followed = (stated: JsonObject): JsonValue | undefined => {
     let schema: JsonValue | undefined = stated;
     for (let hop = 0; hop < maxHops; hop += 1) {
-      const reference = isJsonObject(schema) ? ownValue(schema, '$ref') : undefined;
-      if (!isJsonObject(schema) || typeof reference !== 'string' || Object.keys(schema).length > 1) return schema;
+      const reference = isJsonObject(schema) ? referenceOf(schema) : undefined;
+      if (!isJsonObject(schema) || reference === undefined || Object.keys(schema).length > 1) return schema;
       schema = findByPointer(root, reference);
     }
     return undefined;
@@ -113,8 +112,8 @@ export function createMemberReader(root: JsonObject): MemberReader {
       seen.add(part);
       depth += 1;
       stepsLeft -= 1 + members.addPart(part, isCondition);
-      const reference = ownValue(part, '$ref');
-      const target = typeof reference === 'string' ? findByPointer(root, reference) : true;
+      const reference = referenceOf(part);
+      const target = reference === undefined ? true : findByPointer(root, reference);
       if (target === undefined) members.open();
       else addPart(target, isCondition);
       for (const inner of listOf(part, 'allOf')) addPart(inner, isCondition);

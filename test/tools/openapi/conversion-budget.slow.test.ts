@@ -11,7 +11,7 @@ import {
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import { mergeSchemas } from '../../../src/tools/openapi/convert/schemas/merge-schemas.ts';
 import { nameArguments } from '../../../src/tools/openapi/convert/name-arguments.ts';
-import { isReadOnly } from '../../../src/tools/openapi/convert/schemas/adapt-schema.ts';
+import { isReadOnly } from '../../../src/tools/openapi/convert/schemas/adapt-parts.ts';
 import { createBaseUrls } from '../../../src/tools/openapi/document/server-base-url.ts';
 
 const text: JsonObject = { type: 'string' };

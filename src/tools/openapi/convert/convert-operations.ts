@@ -5,8 +5,10 @@ import { createSecretMask, type SecretMask } from '../../../shared/secrets/secre
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { tokensOfDefinition, wordsOfParameters } from '../../definitions/lazy-spec.ts';
 import { uniqueNames } from '../../definitions/name-functions.ts';
-import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './schemas/adapt-schema.ts';
+import { SchemaAdapter } from './schemas/adapt-schema.ts';
+import type { SharedAdaptation } from './schemas/adapter-options.ts';
 import { componentName } from './schemas/component-names.ts';
+import { SchemaTooLarge } from './schemas/count-nodes.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters, type PlannedArgument } from './convert-parameters.ts';
 import {
@@ -178,7 +180,7 @@ function convertWrittenOut(entry: ListedOperation, context: ConversionContext): 
   const { document, isRecursive, shared } = context;
   if (isSparing(shared.budget)) return undefined;
   try {
-    const adapter = createSchemaAdapter({ document, isRecursive, shared, keepsReferences: false, maxNodes: writtenOutNodes });
+    const adapter = new SchemaAdapter({ document, isRecursive, shared, keepsReferences: false, maxNodes: writtenOutNodes });
     const operation = convertWith(entry, context, adapter);
     const hasDefinitions = Object.keys(adapter.definitions).length > 0;
     const whole = { ...operation.parameters, ...(hasDefinitions && { $defs: adapter.definitions }) };

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../../../shared/json.ts';
 import type { SecretMask } from '../../../../shared/secrets/secret-mask.ts';
 import type { OmittedOperation } from '../../../definitions/operation.ts';
-import { createSchemaAdapter, type AdapterOptions, type SchemaAdapter } from './adapt-schema.ts';
+import { SchemaAdapter } from './adapt-schema.ts';
+import type { AdapterOptions } from './adapter-options.ts';
 import { spendFrom } from '../../conversion-budget.ts';
 import {
   definitionsIn,
@@ -37,7 +38,7 @@ export function createSharedDefinitions(
 ): SharedDefinitions {
   const spend = spendFrom(options.shared.budget);
   const problems = new Map<string, OmittedOperation>();
-  const adapter = createSchemaAdapter({ ...options, keepsReferences: true, maxNodes: definitionNodes, problems, hide: mask.text });
+  const adapter = new SchemaAdapter({ ...options, keepsReferences: true, maxNodes: definitionNodes, problems, hide: mask.text });
   const counted = new Map<string, CountedDefinition>();
   const directory = new Map<string, Piece>();
   /** By the names that they begin with: most functions of a document begin with the same few. */

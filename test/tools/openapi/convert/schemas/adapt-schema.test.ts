@@ -1,7 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../../src/shared/json.ts';
-import { createSchemaAdapter, SchemaTooLarge } from '../../../../../src/tools/openapi/convert/schemas/adapt-schema.ts';
+import { SchemaAdapter } from '../../../../../src/tools/openapi/convert/schemas/adapt-schema.ts';
+import { SchemaTooLarge } from '../../../../../src/tools/openapi/convert/schemas/count-nodes.ts';
 import { convertOperations } from '../../../../../src/tools/openapi/convert/convert-operations.ts';
 import { createRegisteredBudget } from '../../../../../src/tools/openapi/conversion-budget.ts';
 import { createKindFinder } from '../../../../../src/tools/openapi/convert/schemas/discriminator-kinds.ts';
@@ -16,7 +17,7 @@ function adapted(
   const document: JsonObject = { components: { schemas } };
   const budget = createRegisteredBudget();
   const isRecursive = createRecursionFinder(document, budget);
-  const adapter = createSchemaAdapter({
+  const adapter = new SchemaAdapter({
     document,
     isRecursive,
     keepsReferences: false,
