@@ -2,17 +2,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatRequest, RequestToolServer } from '../../core/chat/chat.ts';
 import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { readSpecs } from './read-specs.ts';
+import type { DescribedFunction } from './read-specs.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
 import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { requestServerHeaders, sessionUserOf } from '../outgoing/connection-headers.ts';
-import { legalName, possibleNames } from '../definitions/name-functions.ts';
+import { possibleNames } from '../definitions/name-functions.ts';
 import { leftOutWarning } from '../definitions/tool-source.ts';
 import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
 import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
@@ -299,41 +301,4 @@ function* judgeSpecs(
     const key = `${index} ${described.operationId} ${position}`;
     yield whyWithheld({ ...described, method: undefined }, rules) ?? toCandidate(described, { key, rules, createTool });
   }
-}
-
-/** A function as a frontend describes it. */
-interface DescribedFunction {
-  /** The frontend's name of the function. */
-  operationId: string;
-  spec: ToolSpec;
-}
-
-/** The most warnings about nameless functions; more add nothing. */
-const maxNameless = 10;
-
-/**
- * Reads functions as a frontend describes them (`specs`): flat `{name, description, parameters}`, with or without `type`, or wrapped as `{type:
- * "function", function: {…}}`. `nameless`: the positions of those without a name.
- */
-function readSpecs(specs: readonly JsonObject[]): { usable: DescribedFunction[]; nameless: number[] } {
-  const usable: DescribedFunction[] = [];
-  const nameless: number[] = [];
-  for (const [index, entry] of specs.entries()) {
-    const wrapped = ownValue(entry, 'function');
-    const { name, description, parameters } = isJsonObject(wrapped) ? wrapped : entry;
-    if (typeof name !== 'string' || name === '') nameless.push(index);
-    else usable.push({ operationId: name, spec: toSpec(name, description, parameters) });
-  }
-  return { usable, nameless: nameless.slice(0, maxNameless) };
-}
-
-/** Providers reject a function whose parameters are not an object. */
-function toSpec(name: string, description: JsonValue | undefined, parameters: JsonValue | undefined): ToolSpec {
-  const schema = isJsonObject(parameters) ? parameters : {};
-  const properties = ownValue(schema, 'properties');
-  return {
-    name: legalName(name),
-    description: typeof description === 'string' ? description : '',
-    parameters: { ...schema, type: 'object', properties: isJsonObject(properties) ? properties : {} },
-  };
 }

@@ -9,8 +9,9 @@ import { SchemaAdapter } from './schemas/adapt-schema.ts';
 import type { SharedAdaptation } from './schemas/adapter-options.ts';
 import { componentName } from './schemas/component-names.ts';
 import { SchemaTooLarge } from './schemas/count-nodes.ts';
+import { asOneOfAll, bodyChoices, bodyNeeds, furtherArguments, toAlternative, toBodyPlan } from './combine-media-types.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
-import { planParameters, type PlannedArgument } from './convert-parameters.ts';
+import { planParameters } from './convert-parameters.ts';
 import {
   createRegisteredBudget,
   isSparing,
@@ -26,14 +27,7 @@ import { createKindFinder } from './schemas/discriminator-kinds.ts';
 import { createRecursionFinder, type RecursionFinder } from './schemas/find-recursion.ts';
 import { definitionsIn, openDefinition, functionCharacters } from './schemas/gather-definitions.ts';
 import { nameArguments } from './name-arguments.ts';
-import {
-  OmittedOperation,
-  type ArgumentBinding,
-  type BodyAlternative,
-  type BodyPlan,
-  type Conversion,
-  type Operation,
-} from '../../definitions/operation.ts';
+import { OmittedOperation, type ArgumentBinding, type Conversion, type Operation } from '../../definitions/operation.ts';
 import { explainNoOperations, listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
 import {
   createSchemaPacker,
@@ -269,59 +263,6 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
   };
 }
 
-/** Members that only other media types have, once each. */
-function furtherArguments({ arguments: first, alternatives }: PlannedBody): PlannedArgument[] {
-  const found = new Map<string, PlannedArgument>();
-  for (const argument of alternatives.flatMap((type) => type.arguments))
-    if (first.every(({ name }) => name !== argument.name) && !found.has(argument.name)) found.set(argument.name, argument);
-  return [...found.values()];
-}
-
-function toAlternative(
-  { plan, arguments: members }: PlannedBody['alternatives'][number],
-  named: readonly ArgumentBinding[],
-): BodyAlternative {
-  const argumentOf = new Map(named.flatMap((binding) => (binding.in === 'body' ? [[binding.name, binding.argument] as const] : [])));
-  return {
-    plan,
-    bindings: members.map(({ schema: _schema, ...binding }) => ({ ...binding, argument: argumentOf.get(binding.name) ?? binding.name })),
-  };
-}
-
-/** A member is required of the function where each media type requires it, and has the values of each. */
-function asOneOfAll<Argument extends ArgumentBinding & { schema: JsonObject }>(
-  argument: Argument,
-  body: PlannedBody | undefined,
-): Argument {
-  if (argument.in !== 'body' || body === undefined || body.alternatives.length === 0) return argument;
-  const types = [body, ...body.alternatives].map((type) => type.arguments.find(({ name }) => name === argument.name));
-  // Described once: the types say the same in other words.
-  const { description } = argument.schema;
-  const schemas = types.flatMap((found) => (found === undefined ? [] : [withoutDescription(found.schema)]));
-  const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
-  const isRequired = types.every((found) => found?.isRequired === true);
-  if (different.length < 2) return { ...argument, isRequired };
-  return { ...argument, isRequired, schema: { ...(description !== undefined && { description }), anyOf: different } };
-}
-
-function withoutDescription({ description: _description, ...schema }: JsonObject): JsonObject {
-  return schema;
-}
-
-/** Which arguments go together, one list a media type; nothing where there is one. */
-function bodyChoices(bindings: readonly ArgumentBinding[], alternatives: readonly BodyAlternative[]): string[][] {
-  if (alternatives.length === 0) return [];
-  const first = bindings.filter((binding) => binding.in === 'body');
-  return [first, ...alternatives.map((alternative) => alternative.bindings)].map((group) => group.map(({ argument }) => argument));
-}
-
-/** A function cannot require what only a body requires that may be left out: the description says it, of what each media type requires. */
-function bodyNeeds(bindings: readonly ArgumentBinding[], alternatives: readonly BodyAlternative[]): string[] {
-  const needsOf = (type: readonly ArgumentBinding[]): string[] =>
-    type.filter(({ isRequiredInBody }) => isRequiredInBody === true).map(({ argument }) => argument);
-  return needsOf(bindings).filter((name) => alternatives.every((type) => needsOf(type.bindings).includes(name)));
-}
-
 /** More tags, or longer ones, are no tags. */
 function textsIn(value: JsonValue | undefined): string[] {
   if (!Array.isArray(value)) return [];
@@ -333,15 +274,6 @@ function bodyOf(method: string, requestBody: JsonValue | undefined, warn: (messa
   if (method !== 'GET' || requestBody === undefined) return requestBody;
   warn('The body of a GET request is not sent.');
   return undefined;
-}
-
-function toBodyPlan(
-  plan: Omit<BodyPlan, 'argument'> | undefined,
-  { bindings, alternatives }: { bindings: readonly ArgumentBinding[]; alternatives: BodyAlternative[] },
-): BodyPlan | undefined {
-  if (plan?.kind !== 'whole') return plan === undefined || alternatives.length === 0 ? plan : { ...plan, alternatives };
-  const argument = bindings.find((binding) => binding.in === 'body')?.argument;
-  return argument === undefined ? plan : { ...plan, argument };
 }
 
 /** `required` is always there: some servers of models refuse a function without it. */
