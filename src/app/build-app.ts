@@ -7,10 +7,13 @@ import { createServer } from '../http/create-server.ts';
 import type { ShownSetting } from '../http/routes/gateway/gateway.ts';
 import type { CatalogBackend } from '../models/model-catalog.ts';
 import { createPrometheusMetrics } from '../observability/prometheus-metrics.ts';
+import type { PrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import { createUsageCounter } from '../observability/usage-counter.ts';
 import type { UsageCounter } from '../observability/usage-counter.ts';
 import { createRateLimiter } from '../policy/rate-limits.ts';
 import { createBrowserRelay } from '../relay/browser-relay.ts';
+import type { BrowserRelay } from '../relay/browser-relay.ts';
+import type { ActiveRuns } from '../runs/active-runs.ts';
 import { createInProcessBus } from '../relay/bus.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { newId } from './app-context.ts';
@@ -27,6 +30,7 @@ import { composeRuns } from './compose/compose-runs.ts';
 import { createSignIns } from '../tools/credentials/sign-ins.ts';
 import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage } from './compose/compose-storage.ts';
+import type { Storage } from './compose/compose-storage.ts';
 import type { Stores } from '../storage/open-stores.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import type { Config } from './config/config.ts';
@@ -110,14 +114,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { endAllOf } = runs;
   const { runLog } = approvals;
   const { onOpened } = parts;
-  const closeSessionsOf = (callerId: string): Promise<void> =>
-    // If this fails, the sockets of other replicas still close later, when they check their keys again.
-    relay.closeSessionsOf(callerId).catch((error: unknown) => {
-      logger.warn(
-        { err: error, caller_id: callerId },
-        'the other replicas could not be notified to close the sockets of a key that has ended',
-      );
-    });
+  const closeSessionsOf = createSessionCloser(relay, logger);
   const { deleteAllOfKey, deletePerson } = composeDeletions({ storage, usage, closeSessionsOf, endAllOf, runLog });
   const access = composeAccess(context, {
     registry,
@@ -133,16 +130,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
-  metrics.observe({
-    activeRuns: () => runs.runs.countRunning(),
-    approvalsWaiting: () =>
-      storage.waitingRuns.openIds(now()).then(
-        (ids) => ids.length,
-        () => undefined,
-      ),
-    sessions: () => relay.counts().sessions,
-    sockets: () => relay.counts().connected,
-  });
+  observeState(metrics, { runs: runs.runs, relay, storage, now });
   const { settings = [], unknownVariables = [] } = parts;
   const examine = createExaminer({
     config,
@@ -209,7 +197,38 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   };
 }
 
-/** Runs and calls are counted for the operator's metrics, and for whoever used them. */
+/** Closes the sockets of a key that has ended. If that fails, the sockets of other replicas close later, when they check their keys again. */
+function createSessionCloser(relay: BrowserRelay, logger: FastifyBaseLogger): (callerId: string) => Promise<void> {
+  return (callerId) =>
+    relay.closeSessionsOf(callerId).catch((error: unknown) => {
+      logger.warn(
+        { err: error, caller_id: callerId },
+        'the other replicas could not be notified to close the sockets of a key that has ended',
+      );
+    });
+}
+
+interface ObservedState {
+  runs: ActiveRuns;
+  relay: BrowserRelay;
+  storage: Storage;
+  now: () => number;
+}
+
+function observeState(metrics: PrometheusMetrics, { runs, relay, storage, now }: ObservedState): void {
+  metrics.observe({
+    activeRuns: () => runs.countRunning(),
+    approvalsWaiting: () =>
+      storage.waitingRuns.openIds(now()).then(
+        (ids) => ids.length,
+        () => undefined,
+      ),
+    sessions: () => relay.counts().sessions,
+    sockets: () => relay.counts().connected,
+  });
+}
+
+/** Runs and calls are counted for the operator's metrics, and for the caller who used them. */
 function countingBoth(metrics: Metrics, usage: UsageCounter): Metrics {
   return {
     countRun(run) {

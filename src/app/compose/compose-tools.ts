@@ -14,6 +14,7 @@ import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
 import { createOAuthClient } from '../../tools/credentials/oauth/oauth-client.ts';
 import type { OAuthClient } from '../../tools/credentials/oauth/oauth-client.ts';
 import { createOwnCredentials } from '../../tools/credentials/own-credentials.ts';
+import type { OwnRecord } from '../../tools/definitions/own-use.ts';
 import type { ToolSource } from '../../tools/definitions/tool-source.ts';
 import { loadedContents } from '../../tools/mcp/contents/loaded-contents.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
@@ -116,7 +117,7 @@ export function connectTools(options: ToolOptions): Tools {
     signInOf: registered.signInOf,
     now,
   });
-  const { ownRecord, isRefused, ...credentials } = createOwnCredentials({
+  const credentials = createOwnCredentials({
     store: options.credentials,
     oauth,
     serversOf: async (caller) => (await list.permittedTo(caller)).map(({ record }) => record),
@@ -124,7 +125,8 @@ export function connectTools(options: ToolOptions): Tools {
     now,
     onChanged: mcp.forgetOwn,
   });
-  const servers = createCallerServers({ registered, mcp, credentials: { ownRecord, isRefused } });
+  const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
+  const servers = createCallerServers({ registered, mcp, credentials });
   const requested = { send, callBrowser, browserToolTimeoutMs };
   const catalog = createToolCatalog({ sources, list, servers, mcp, requested, elapsed });
   return {

@@ -12,7 +12,7 @@ import type { CredentialUse } from '../credentials/own-credentials.ts';
 import { isRejected } from '../definitions/opened-server.ts';
 import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
 import type { Operation } from '../definitions/operation.ts';
-import type { OwnToolServer, OwnUse } from '../definitions/own-use.ts';
+import type { OwnRecord, OwnToolServer, OwnUse } from '../definitions/own-use.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import type { McpSession } from '../mcp/sessions/mcp-session.ts';
 import type { RegisteredServers } from './registered-servers.ts';
@@ -36,7 +36,7 @@ interface CallerServersOptions {
 }
 
 export function createCallerServers({ registered, mcp, credentials }: CallerServersOptions): CallerServers {
-  const { ownRecord, isRefused } = credentials;
+  const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
 
   const useOf = (record: ToolServerRecord, own: OwnToolServer, callerId: string): OwnUse => ({
     own,
@@ -54,7 +54,7 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
       throw error;
     }
     const refused: Opening = { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
-    if (own === undefined) return (await isRefused(record, caller)) ? refused : forEverybody;
+    if (own === undefined) return (await credentials.isRefused(record, caller)) ? refused : forEverybody;
     const opens = waitUnlessAborted(mcp.openOwn(useOf(record, own, caller.id)), signal);
     const opening = await waitAtMost(limits.requestMcpOpenMs, opens, tookTooLong);
     if (!isRejected(opening)) return opening;
