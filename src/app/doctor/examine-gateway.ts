@@ -86,7 +86,7 @@ function createPatience(signal: AbortSignal): InTime {
     waitUnlessAborted(work, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       return giveUp(
-        warning(`${what}: not examined, because the examination took too long`, 'Mend what is named elsewhere, then try again.'),
+        warning(`${what}: not examined, because the examination took too long`, 'Fix the other findings first, then try again.'),
       );
     });
 }

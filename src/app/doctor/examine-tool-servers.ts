@@ -74,7 +74,7 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
   }
   const isLocal = sendInContainer !== undefined && started === undefined;
   const containerCure = isLocal ? await containerLoopbackCure(url, sendInContainer) : undefined;
-  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.')];
+  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.')];
 }
 
 function addressOf({ url, process: started }: ToolServerRecord): string {
@@ -99,5 +99,5 @@ function describeOpened(record: ToolServerRecord, { functions, withheld, convers
 
 function emptyCure([first]: OpenedServer['withheld']): string {
   if (first === undefined) return 'Check that `path` leads to its OpenAPI document.';
-  return `${first.operation} is one of those withheld: ${first.reason}.`;
+  return `${first.operation} is withheld, for example: ${first.reason}.`;
 }

@@ -44,7 +44,7 @@ export function createFindTools(name: string, { tools, search }: DeferredTools):
       parameters: trustSchema({
         type: 'object',
         properties: {
-          query: { type: 'string', description: 'English keywords of what the function does, such as "create issue comment"' },
+          query: { type: 'string', description: 'English keywords for what the function does, such as "create issue comment"' },
         },
         required: ['query'],
       }),

@@ -13,8 +13,8 @@ export const keptListsCharacters = 64 * 1024 * 1024;
 
 interface KeptLists {
   /**
-   * The list of these candidates. The same list, with the same objects, as long as the candidates are the same: whatever was made of it can be kept by
-   * it. Callers with the same candidates share a list; a candidate that one caller alone may see is an object of that caller alone.
+   * The list of these candidates: the same object as long as the candidates are the same, so that derived values can be cached by it. Callers with
+   * the same candidates share a list; a candidate that only one caller may see is an object of its own.
    */
   listOf(groups: readonly (readonly Candidate[])[], callerId: string): readonly ListedTool[];
   /** Drops lists that nobody has asked for in a while: they hold documents that may have been replaced. */

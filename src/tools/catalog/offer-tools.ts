@@ -109,7 +109,7 @@ function chooseWithin(named: readonly Named[], ranked: readonly number[], capaci
   for (const entry of order) {
     if (chosen.size >= (entry.candidate.isNamed === true ? capacity : Math.min(capacity, chosenFunctions))) break;
     const cost = costOf(entry);
-    // Skip a function that is too large, but go on with smaller ones.
+    // Skip a function that is too large, but continue with smaller ones.
     if (tokens + cost > offeredTokens) continue;
     tokens += cost;
     chosen.add(entry);

@@ -93,7 +93,7 @@ function candidateOf(preset: PresetRecord, runSubAgent: RunSubAgent): Candidate 
         parameters: trustSchema({
           type: 'object',
           properties: {
-            request: { type: 'string', description: 'The whole task in words; the assistant sees nothing else of this conversation' },
+            request: { type: 'string', description: 'The complete task in words; the assistant sees nothing else of this conversation' },
           },
           required: ['request'],
         }),

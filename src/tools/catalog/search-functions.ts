@@ -16,7 +16,7 @@ const maxQueryLength = 2_000;
 const indexedPerTurn = 64;
 /**
  * Characters of one list that are searched, shared evenly by its functions: one word of a question is looked up without a pause, and may match every
- * word of a list that somebody wrote for that. A thousand functions have their names and one or two sentences.
+ * word of a hostile list. It is enough for the names and one or two sentences of a thousand functions.
  */
 const searchedCharacters = 250_000;
 /** Characters of one function that are searched: more are a manual. */

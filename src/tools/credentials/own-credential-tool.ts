@@ -7,8 +7,8 @@ import type { OwnRecord, OwnToolServer, OwnUse } from '../definitions/own-use.ts
 type Failed = Extract<ToolOutcome, { type: 'error' }>;
 
 /**
- * A function of a server that each person uses with a credential of their own. It is looked up for every call, by the caller of its run: whoever the
- * function was offered to, nobody calls it with another's. A token that the server refuses is refreshed once.
+ * A function of a server that each person uses with a credential of their own. It is looked up for every call, by the caller of
+ * its run, so that no caller uses the credential of another. A token that the server rejects is refreshed once.
  */
 export function withOwnCredential(
   tool: Tool,

@@ -86,7 +86,7 @@ class StoredCredentials implements OwnCredentials, CredentialUse {
     if (authType === 'oauth')
       throw new GatewayError(
         'invalid_request',
-        `The tool server "${record.id}" takes no key: people sign in there. POST /api/credentials/${record.id}/connect gives the link.`,
+        `The tool server "${record.id}" takes no key, because people sign in there. POST /api/credentials/${record.id}/connect gives the link.`,
       );
     if (authType === 'basic' && !key.includes(':')) throw invalidField('key', `must be user:password for the tool server "${record.id}".`);
     const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
@@ -195,19 +195,19 @@ function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['
   return authType === 'oauth' ? 'oauth' : 'key';
 }
 
-/** What a caller without a credential for this server is told. */
+/** The message for a caller without a credential for this server. */
 export function howToConnect(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
-  return `The tool server "${record.id}" needs a credential of your own, and you have given none. Connect with ${wayToConnect(record)}, and ask again.`;
+  return `The tool server "${record.id}" needs your own credential, and you have not entered one. Connect with ${wayToConnect(record)}, and ask again.`;
 }
 
-/** Why a server is left out for whoever has no credential; the end of a sentence. */
+/** Why a server is left out for callers without a credential; the end of a sentence. */
 export function listsToPeopleAlone(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
-  return `it shows its functions only to people who have given a credential of their own (${wayToConnect(record)})`;
+  return `it lists its functions only to people who have entered their own credential (${wayToConnect(record)})`;
 }
 
-/** Why a server is left out for whoever has one that it does not take; the end of a sentence. */
+/** Why a server is left out for a caller whose credential it rejects; the end of a sentence. */
 export function refusesCredential(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
-  return `it refuses the credential that you have given (${wayToConnect(record)} replaces it)`;
+  return `it rejects your credential (${wayToConnect(record)} replaces it)`;
 }
 
 function wayToConnect({ id, authType }: Pick<ToolServerRecord, 'id' | 'authType'>): string {

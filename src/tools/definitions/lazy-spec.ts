@@ -33,7 +33,7 @@ export function lazySpec({ name, description }: Pick<ToolSpec, 'name' | 'descrip
   return spec;
 }
 
-/** The whole schema for somebody who reads those of all functions: what chats use stays built. */
+/** The whole schema, for readers of all functions. Unlike the schemas that chats read, it is not cached. */
 export function parametersOnce(spec: ToolSpec): JsonObject {
   return lazySpecs.get(spec)?.build(false) ?? spec.parameters;
 }

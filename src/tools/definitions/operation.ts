@@ -107,7 +107,7 @@ export interface Conversion {
   renamed: { from: string; to: string; reason: string }[];
   omitted: { operation: string; reason: string }[];
   warnings: string[];
-  /** How many of the omitted ones were left out for size or number alone, and why; absent when there are none. */
+  /** How many operations were omitted because of size or number only, and why; absent when there are none. */
   cut?: { count: number; reason: string };
 }
 

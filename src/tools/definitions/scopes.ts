@@ -18,8 +18,8 @@ export function scopesIn(entries: Iterable<unknown>): string[] {
 const offlineAccess = 'offline_access';
 
 /**
- * Where a server offers tokens that last longer than the sign-in, they are asked for. Not alone: that would take the place of what the server gives without
- * any scope.
+ * Adds `offline_access` if the server offers it, for tokens that outlive the sign-in. Never as the only scope, which would replace the scopes that the
+ * server grants by default.
  */
 export function withOfflineAccess(scopes: readonly string[] = [], offered: readonly string[] = []): readonly string[] {
   return scopes.length === 0 || !offered.includes(offlineAccess) ? scopes : [...new Set([...scopes, offlineAccess])];

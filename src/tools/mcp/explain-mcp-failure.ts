@@ -151,7 +151,7 @@ function describeOther(chain: readonly Error[]): string | undefined {
   const unexpected = chain.find((entry) => entry instanceof SdkError && entry.code === SdkErrorCode.ClientHttpUnexpectedContent);
   if (unexpected instanceof SdkError) return describeContent((unexpected.data as { contentType?: string | null }).contentType ?? '');
   if (chain.some((entry) => entry instanceof SyntaxError)) return 'with JSON that cannot be read';
-  return chain.some(({ name }) => name === 'ZodError' || name === '$ZodError') ? 'with JSON that is no message of MCP' : undefined;
+  return chain.some(({ name }) => name === 'ZodError' || name === '$ZodError') ? 'with JSON that is not an MCP message' : undefined;
 }
 
 function describeContent(contentType: string): string {

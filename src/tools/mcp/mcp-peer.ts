@@ -107,7 +107,7 @@ export function requestPeer(
     url,
     trust: { kind: 'request', mayReachPrivate },
     mask,
-    // Whoever sends a request chooses its headers, so none of them is an id of the run.
+    // The sender of a request chooses its headers, so none of them is an id of the run.
     credentialMask: mask,
     isReviewed: false,
     schemasBytes,

@@ -28,7 +28,7 @@ export interface CalledServer {
 /** A request that certainly had no effect is retried once, over a new connection. */
 const attempts = 2;
 
-/** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model is told about its effect. */
+/** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model reads about its effect. */
 export function createMcpTool(server: CalledServer, { operation, tool: definition }: McpFunction, offeredName: string): Tool {
   const { id, timeoutMs, maxResultBytes } = server.peer;
   const { readOnlyHint, idempotentHint } = definition.annotations ?? {};
@@ -137,14 +137,14 @@ function failedOutcome(
     return failed('mcp_unavailable', `${named} cannot be reached: ${reason} The call was not executed.`, 'not_started');
   switch (failure.kind) {
     case 'answered':
-      return failed('tool_error', `${named} refuses the call: ${reason}`);
+      return failed('tool_error', `${named} rejected the call: ${reason}`);
     case 'invalid':
       return failed(
         'tool_error',
         `${named} executed the call, but its result cannot be used: ${reason} Check what it did before repeating it.`,
       );
     case 'refused':
-      return failed('mcp_unavailable', `${named} refuses the connection: ${reason} The call was not executed.`, 'not_started');
+      return failed('mcp_unavailable', `${named} rejected the connection: ${reason} The call was not executed.`, 'not_started');
     case 'timeout':
       return failed('tool_timeout', `Tool '${offeredName}' timed out: ${reason}`, 'outcome_unknown');
     case 'maybe-sent': {

@@ -33,8 +33,8 @@ export interface ConversionBudget {
 /** Takes nodes from the budget. @throws BudgetSpent when there are not as many. */
 export type Spend = (nodes: number) => void;
 
-export const spentReason = 'the schemas of the document are too large altogether';
-export const outgrownReason = 'the functions of the document are too large altogether';
+export const spentReason = 'all schemas of the document together are too large';
+export const outgrownReason = 'all functions of the document together are too large';
 
 /** Nothing more is converted with this budget. */
 export class BudgetSpent extends OmittedOperation {

@@ -74,14 +74,14 @@ export function lintCredential(functions: readonly { security?: CredentialSet[] 
   const schemes = [...new Set(functions.flatMap(({ security = [] }) => security.flat().map(nameOf)))].slice(0, maxNamedSchemes);
   if (!functions.some(({ security = [] }) => security.length > 0)) return [];
   return [
-    `The document declares credentials (${schemes.join(', ')}), but this connection sends none: calls that need one will be refused. ` +
+    `The document declares credentials (${schemes.join(', ')}), but this connection sends none: calls that need one will be rejected. ` +
       'Set "auth_type" and "key".',
   ];
 }
 
-function nameOf(place: CredentialLocation): string {
-  if (place.kind === 'bearer') return 'a bearer key';
-  return place.kind === 'basic' ? 'user and password' : `${place.kind} ${place.name}`;
+function nameOf(location: CredentialLocation): string {
+  if (location.kind === 'bearer') return 'a bearer key';
+  return location.kind === 'basic' ? 'user and password' : `${location.kind} ${location.name}`;
 }
 
 /** The form in which `describeOperation` describes an operation without a description. */

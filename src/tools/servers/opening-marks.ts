@@ -166,7 +166,7 @@ export async function findSkippedServers(
 
 export function describeSkipped(id: string, until: number): string {
   return (
-    `The gateway ended unexpectedly each time it opened this server, so it is skipped until ${new Date(until).toISOString()}. ` +
+    `The gateway crashed each time it opened this server, so the server is skipped until ${new Date(until).toISOString()}. ` +
     `POST /api/tool-servers/${id}/refresh tries it at once`
   );
 }
@@ -193,9 +193,9 @@ function afterStart({ ends, opening, suspects, skipped: before }: Noted, now: nu
 
 /** At another address, or with another command, it is another server. As a hash: an address may hold a key. */
 function keyOf({ id, url, process }: ToolServerRecord): string {
-  const place = process === undefined ? url : [process.command, ...process.args];
+  const address = process === undefined ? url : [process.command, ...process.args];
   return createHash('sha256')
-    .update(JSON.stringify([id, place]))
+    .update(JSON.stringify([id, address]))
     .digest('base64url');
 }
 

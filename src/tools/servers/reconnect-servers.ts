@@ -123,7 +123,7 @@ export function createServerReconnector({ servers, listRecords, now, onNews = ()
 
 /** Why a server is of no use; undefined if it offers functions. */
 function whyUnusable(state: Opening): string | undefined {
-  // Whoever has connected to it has its functions.
+  // People who have connected to it get its functions.
   if (state.type === 'unsupported' && state.needsCredential === true) return undefined;
   if (state.type !== 'opened') return state.reason;
   return state.server.functions.length === 0 ? 'it has no usable functions; see the report of the server' : undefined;

@@ -12,7 +12,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
 export const serverPatienceMs = 2_000;
-/** Registered servers that are opened at the same time, and as many that somebody waits for: each takes some file descriptors, a process more. */
+/** Registered servers that are opened at the same time, and as many again that a request waits for. Each takes some file descriptors, a process more. */
 export const serversOpenedAtOnce = 32;
 
 /**
@@ -67,7 +67,7 @@ interface RegisteredServersOptions {
   now: () => number;
 }
 
-interface Entry {
+interface OpeningState {
   record: ToolServerRecord;
   loading: Promise<Opening> | undefined;
   /** Has the load begin before others that nobody waits for. */
@@ -81,21 +81,21 @@ interface Entry {
 }
 
 export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }: RegisteredServersOptions): RegisteredServers {
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, OpeningState>();
   const closing = new AbortController();
   const takeTurn = createOpeningTurns(serversOpenedAtOnce);
 
   /** A changed record counts as another server. */
-  function findEntry(record: ToolServerRecord): Entry | undefined {
+  function findEntry(record: ToolServerRecord): OpeningState | undefined {
     const known = entries.get(record.id);
     const isSame = known !== undefined && (known.record === record || isDeepStrictEqual(known.record, record));
     return isSame ? known : undefined;
   }
 
-  function entryFor(record: ToolServerRecord): Entry {
+  function entryFor(record: ToolServerRecord): OpeningState {
     const known = findEntry(record);
     if (known !== undefined) return known;
-    const entry: Entry = {
+    const entry: OpeningState = {
       record,
       loading: undefined,
       hasten: () => undefined,
@@ -109,7 +109,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
   }
 
   /** One load serves all waiting callers, so no caller's signal aborts it. */
-  function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
+  function startLoading(entry: OpeningState, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
     const onListChanged = (): void => {
       if (findEntry(entry.record) === entry) void startLoading(entry, false);
@@ -128,7 +128,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
     return loading;
   }
 
-  function recordOutcome(entry: Entry, opening: Opening): void {
+  function recordOutcome(entry: OpeningState, opening: Opening): void {
     if (opening.type !== 'unreachable') {
       entry.opening = opening;
       entry.failures = undefined;
@@ -185,7 +185,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
   };
 }
 
-function waitMsFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
+function waitMsFor({ failures, slow }: OpeningState, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
   if (isNeeded) return neededWaitMs;
   if (slow === load) return 0;
   return failures === undefined ? serverPatienceMs : reopeningWaitMs;

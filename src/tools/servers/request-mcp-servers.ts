@@ -66,7 +66,7 @@ function supplyFrom(server: RequestMcpServer, { peer, opening }: { peer: McpPeer
   if (chosen.length === 0) {
     const [omitted] = conversion.omitted;
     const none = omitted === undefined ? 'it lists no tool' : `${omitted.operation}: ${omitted.reason}`;
-    return withoutFunctions(server, 'tool_server_empty', functions.length === 0 ? none : 'allowed_tools lets none of its tools through');
+    return withoutFunctions(server, 'tool_server_empty', functions.length === 0 ? none : 'allowed_tools excludes all of its tools');
   }
   const endpoint = peer.mask.text(peer.url);
   const list = chosen.map(({ operation: { operationId, spec } }) => ({

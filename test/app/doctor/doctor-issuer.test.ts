@@ -43,7 +43,7 @@ it('a client for signing in to the console is examined as well, and its redirect
   });
   expect(await access(issuer, client)).toContainEqual({
     level: 'warning',
-    text: expect.stringContaining('on this machine alone'),
+    text: expect.stringContaining('only on this machine'),
     cure: expect.stringContaining('PUBLIC_URL'),
   });
   const plain = await handMadeOpenId(audience, { metadata: { code_challenge_methods_supported: ['plain'] } });

@@ -265,7 +265,7 @@ describe('texts that would take time without measure', () => {
   it('a media type of many semicolons is judged at once', () => {
     const content = { [`a${';a'.repeat(60)}\u00e9`]: {}, 'multipart/mixed; x=y': { schema: { type: 'object' } } };
     const { omitted } = convertOperations(documentOf(1, { post: { requestBody: { required: true, content } } }));
-    expect(omitted[0]?.reason).toBe('its body has to be multipart/mixed; x=y, and such a body cannot be built from arguments');
+    expect(omitted[0]?.reason).toBe('its body must be multipart/mixed; x=y, and such a body cannot be built from arguments');
   });
 
   it.each([

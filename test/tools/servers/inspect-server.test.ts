@@ -37,7 +37,7 @@ describe('a report on a tool server', () => {
       version: '3.1.0',
       renamed: [{ from: 'né w', to: 'ne_w', reason: expect.any(String) }],
       omitted: [
-        { operation: 'HEAD /raw', reason: 'HEAD is not offered' },
+        { operation: 'HEAD /raw', reason: 'HEAD operations are not offered' },
         { operation: 'GET /hidden', reason: 'function_name_filter_list blocks it' },
       ],
     });

@@ -19,7 +19,7 @@ it('a server that ended the gateway three times while it was opened is skipped, 
   const mcp = mcpTools({ registry, records: [record], transports: peer.transports });
   expect((await offerOf(mcp)).warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
   expect(await mcp.servers.states()).toMatchObject([{ id: 'peer', state: 'unreachable', skipped: true }]);
-  expect(mcp.inspector.reportOf(record)).toMatchObject({ ok: false, error: expect.stringContaining('ended unexpectedly') });
+  expect(mcp.inspector.reportOf(record)).toMatchObject({ ok: false, error: expect.stringContaining('crashed') });
 
   const findSkipped = () => findSkippedServers(registry, [record], 0);
   await expect.poll(findSkipped).toEqual(new Map([['peer', skippedMs]]));

@@ -1,7 +1,7 @@
 import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import {
-  addPlace,
+  addNode,
   enqueue,
   keyCharacters,
   keywordCharacters,
@@ -12,8 +12,8 @@ import {
   steps,
   take,
   textLength,
-} from './cut-places.ts';
-import type { Cut, Place } from './cut-places.ts';
+} from './cut-nodes.ts';
+import type { Cut, SchemaNode } from './cut-nodes.ts';
 import { isReferring, keywordOf } from '../../../shared/json-schema/flatten.ts';
 import { lengthWithin } from './json-length.ts';
 import { writeAlternatives, writeItems, writeMembers } from './write-inner-schemas.ts';
@@ -56,45 +56,45 @@ const compound: ReadonlySet<string> = new Set('if then else contains minContains
  */
 export function cutSchema(root: JsonObject, characters: number, part: SchemaPart = { schema: root, pointer: '' }): CutSchema {
   if (part.schema === root && lengthWithin(root, characters) <= characters) return { schema: root, cuts: [] };
-  const cut: Cut = { root, characters, left: characters, places: [], queue: [], writtenAt: new Map() };
+  const cut: Cut = { root, characters, left: characters, nodes: [], queue: [], writtenAt: new Map() };
   const { pointer } = part;
-  const top = addPlace(cut, part.schema, { pointer, priority: 0, opened: [], holder: undefined, overhead: 0, room: characters });
+  const top = addNode(cut, part.schema, { pointer, priority: 0, opened: [], holder: undefined, overhead: 0, room: characters });
   if (typeof top !== 'object') return { schema: {}, cuts: [pointer] };
   for (let priority = 0; priority <= maxPriority; priority += 1) {
     // The list may grow while it is read.
-    const places = cut.queue[priority] ?? [];
-    for (let index = 0; index < places.length; index += 1) {
-      const place = places[index];
-      if (place !== undefined) expand(cut, place);
+    const nodes = cut.queue[priority] ?? [];
+    for (let index = 0; index < nodes.length; index += 1) {
+      const node = nodes[index];
+      if (node !== undefined) expand(cut, node);
     }
   }
   return { schema: top.output, cuts: finish(cut, top) };
 }
 
-function expand(cut: Cut, place: Place): void {
-  const { flat, opened, isOuter } = place;
+function expand(cut: Cut, node: SchemaNode): void {
+  const { flat, opened, isOuter } = node;
   const repeated = isOuter ? flat.references.find((reference) => cut.writtenAt.has(reference)) : undefined;
   if (repeated !== undefined) {
     const note = `As ${cut.writtenAt.get(repeated) || 'the arguments'}.`;
-    if (!place.isPutOff && take(cut, textLength(note) + 1)) place.notes.push(note);
+    if (!node.isPutOff && take(cut, textLength(note) + 1)) node.notes.push(note);
     // A schema within itself is not written out again, any other one where there is nothing else to write.
     if (opened.includes(repeated)) return;
-    if (!place.isPutOff) {
-      place.isPutOff = true;
-      place.priority += steps.repeated;
-      return enqueue(cut, place);
+    if (!node.isPutOff) {
+      node.isPutOff = true;
+      node.priority += steps.repeated;
+      return enqueue(cut, node);
     }
   }
-  for (const reference of flat.references) if (!cut.writtenAt.has(reference)) cut.writtenAt.set(reference, place.pointer);
+  for (const reference of flat.references) if (!cut.writtenAt.has(reference)) cut.writtenAt.set(reference, node.pointer);
   const isComplete = [writeKeywords, writeChoices, writeDescription, writeMembers, writeItems, writeAlternatives].map((write) =>
-    write(cut, place),
+    write(cut, node),
   );
-  place.isIncomplete = !flat.isWhole || isComplete.includes(false);
-  if (!place.isIncomplete) place.notes = [];
+  node.isIncomplete = !flat.isWhole || isComplete.includes(false);
+  if (!node.isIncomplete) node.notes = [];
 }
 
 /** Keywords that are copied as they are, or left out. Each of these functions says whether everything was written. */
-function writeKeywords(cut: Cut, { flat: { parts }, output }: Place): boolean {
+function writeKeywords(cut: Cut, { flat: { parts }, output }: SchemaNode): boolean {
   let isComplete = true;
   let count = 0;
   for (const part of parts) {
@@ -114,7 +114,7 @@ function writeKeywords(cut: Cut, { flat: { parts }, output }: Place): boolean {
 }
 
 /** A part of the choices would refuse the others: they are written all, or the first ones are named in words. */
-function writeChoices(cut: Cut, { flat, output, notes, holder }: Place): boolean {
+function writeChoices(cut: Cut, { flat, output, notes, holder }: SchemaNode): boolean {
   const choices = keywordOf(flat, 'enum');
   if (!Array.isArray(choices)) return true;
   const most = holder === undefined ? cut.left / 2 : Math.max(keywordCharacters, cut.characters * shareOfChoices);
@@ -128,7 +128,7 @@ function writeChoices(cut: Cut, { flat, output, notes, holder }: Place): boolean
   return false;
 }
 
-function writeDescription(cut: Cut, { flat, output }: Place): boolean {
+function writeDescription(cut: Cut, { flat, output }: SchemaNode): boolean {
   const description = keywordOf(flat, 'description');
   if (typeof description !== 'string' || description === '') return true;
   const shown = shortened(description, shortDescription);
@@ -139,22 +139,22 @@ function writeDescription(cut: Cut, { flat, output }: Place): boolean {
 }
 
 /** Says where something is missing, and lengthens descriptions as far as there is room. Gives the pointers of what was cut. */
-function finish(cut: Cut, top: Place): string[] {
-  for (const { isIncomplete, isOuter, holder } of cut.places.toReversed())
+function finish(cut: Cut, top: SchemaNode): string[] {
+  for (const { isIncomplete, isOuter, holder } of cut.nodes.toReversed())
     if (isIncomplete && !isOuter && holder !== undefined) holder.isIncomplete = true;
-  const incomplete = cut.places.filter(({ isIncomplete }) => isIncomplete);
+  const incomplete = cut.nodes.filter(({ isIncomplete }) => isIncomplete);
   for (const { output, notes, isOuter, pointer } of incomplete) {
     const said = ownValue(output, 'description');
     const words = [...(typeof said === 'string' ? [said] : []), ...notes, ...(isOuter ? [moreAt(pointer)] : [])];
     if (words.length > 0) output['description'] = words.join(' ');
   }
   cut.left = cut.characters - JSON.stringify(top.output).length;
-  for (const place of cut.places) lengthen(cut, place);
+  for (const node of cut.nodes) lengthen(cut, node);
   const cuts = incomplete.filter(({ isOuter }) => isOuter).toSorted((one, other) => one.priority - other.priority);
   return cuts.map(({ pointer }) => pointer);
 }
 
-function lengthen(cut: Cut, { flat, output }: Place): void {
+function lengthen(cut: Cut, { flat, output }: SchemaNode): void {
   const description = keywordOf(flat, 'description');
   const said = ownValue(output, 'description');
   if (typeof description !== 'string' || typeof said !== 'string') return;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { shortened } from './cut-places.ts';
+import { shortened } from './cut-nodes.ts';
 import { cutSchema } from './cut-schema.ts';
 import { charactersPerToken, lazySpec, parametersOnce, parameterWordsOf, tokensOfDefinition } from '../../definitions/lazy-spec.ts';
 
@@ -36,15 +36,15 @@ function read({ parameters }: ToolSpec): JsonObject {
 }
 
 /**
- * Cut to `functionTokens`, once: whoever offers it reads it several times, and the whole may not be kept for so long. Never strict: a backend
- * would refuse what was cut.
+ * Cut to `functionTokens`, once: the offer reads it several times, and the whole schema must not be retained for so long. Never strict: a strict
+ * backend rejects the shortened schemas.
  */
 function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
   const { name } = whole;
   const words = shortened(whole.description, descriptionCharacters);
   const description =
-    `${words}${words === '' ? '' : '\n'}Its parameters are shortened: ${describer} gives what stands at a pointer after "More:", ` +
-    `as in {"name": "${name}", "pointer": "/a/b"}. What is not shown may be passed, too.`;
+    `${words}${words === '' ? '' : '\n'}Its parameters are shortened: ${describer} returns the schema at a pointer after "More:", ` +
+    `as in {"name": "${name}", "pointer": "/a/b"}. Parameters that are not shown may be passed too.`;
   const frame = tokensOfDefinition({ name, description }, 0);
   let kept: JsonObject | undefined;
   return lazySpec(

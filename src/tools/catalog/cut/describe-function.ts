@@ -28,7 +28,7 @@ export function createDescribeFunction(name: string, tools: ReadonlyMap<string, 
         type: 'object',
         properties: {
           name: { type: 'string', description: 'The name of the function' },
-          pointer: { type: 'string', description: 'Where, as stated after "More:", such as "/spec/template"; without it from the top' },
+          pointer: { type: 'string', description: 'The pointer after "More:", such as "/spec/template"; omit it for the top level' },
         },
         required: ['name'],
       }),
@@ -71,11 +71,11 @@ function unknownFunction(tools: ReadonlyMap<string, Tool>, name: string): string
 }
 
 function unknownPointer(name: string, { pointer, token, members }: { pointer: string; token: string; members: readonly string[] }): string {
-  const place = pointer === '' ? `the parameters of ${name}` : `"${pointer}"`;
+  const location = pointer === '' ? `the parameters of ${name}` : `"${pointer}"`;
   const missing = token.slice(0, shownCharacters);
-  if (members.length === 0) return `There is no "${missing}" in ${place}, which has no named members.`;
+  if (members.length === 0) return `There is no "${missing}" in ${location}, which has no named members.`;
   const nearest = nearestWord(missing, members).word;
   const shown = [nearest, ...members.filter((member) => member !== nearest)].slice(0, shownNames);
   const rest = members.length > shown.length ? ` and ${members.length - shown.length} others` : '';
-  return `There is no "${missing}" in ${place}. There are, the nearest first: ${shown.join(', ')}${rest}.`;
+  return `There is no "${missing}" in ${location}. It has, nearest first: ${shown.join(', ')}${rest}.`;
 }

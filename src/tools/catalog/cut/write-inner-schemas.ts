@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import {
-  addPlace,
+  addNode,
   below,
   holdsSchemas,
   isObject,
@@ -13,8 +13,8 @@ import {
   steps,
   take,
   textLength,
-} from './cut-places.ts';
-import type { Cut, Place } from './cut-places.ts';
+} from './cut-nodes.ts';
+import type { Cut, SchemaNode } from './cut-nodes.ts';
 import { alternativesOf, flatten, isReferring, memberOf, membersOf } from '../../../shared/json-schema/flatten.ts';
 import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
 import { escapeStep } from '../../../shared/json-schema/pointer.ts';
@@ -27,19 +27,19 @@ const maxRequired = 1_000;
 const smallestMember = 7;
 
 /** The members of an object, required ones first. Those without room are named in words, and the object stays open for them. */
-export function writeMembers(cut: Cut, place: Place): boolean {
-  const { flat, output, isOuter } = place;
+export function writeMembers(cut: Cut, node: SchemaNode): boolean {
+  const { flat, output, isOuter } = node;
   const required = requiredIn(flat);
   const { members, areAll } = membersInOrder(flat, required, cut.left / smallestMember);
   const entries: [string, JsonValue][] = [];
-  let room = roomIn(cut, place);
+  let room = roomIn(cut, node);
   for (const [name, schema] of members) {
     const before = cut.left;
     const isRequired = required.has(name);
     // Its name with a colon and a comma, and a second time where it is required.
     const overhead = (textLength(name) + 4) * (isRequired ? 2 : 1);
-    const child = addPlace(cut, schema, {
-      ...below(place, isRequired ? steps.required : steps.optional, escapeStep(name)),
+    const child = addNode(cut, schema, {
+      ...below(node, isRequired ? steps.required : steps.optional, escapeStep(name)),
       overhead,
       room: isRequired ? cut.left : room,
     });
@@ -56,8 +56,8 @@ export function writeMembers(cut: Cut, place: Place): boolean {
   }
   if (needed.length > 0) output['required'] = needed;
   const isComplete = areAll && entries.length === members.length;
-  if (!isComplete) nameOthers(cut, place, { names: members.slice(entries.length).map(([name]) => name), areAll });
-  const areOthersComplete = writeOthers(cut, place, isComplete);
+  if (!isComplete) nameOthers(cut, node, { names: members.slice(entries.length).map(([name]) => name), areAll });
+  const areOthersComplete = writeOthers(cut, node, isComplete);
   if (isOuter && isObject(flat))
     for (const keyword of objectKeywords) if (output[keyword] === undefined) cut.left += keyCharacters[keyword];
   return areOthersComplete && isComplete;
@@ -89,7 +89,7 @@ function membersInOrder(
   return { members: [...first, ...others], areAll: true };
 }
 
-function nameOthers(cut: Cut, { notes }: Place, { names, areAll }: { names: readonly string[]; areAll: boolean }): void {
+function nameOthers(cut: Cut, { notes }: SchemaNode, { names, areAll }: { names: readonly string[]; areAll: boolean }): void {
   let note = '';
   let count = 0;
   for (const name of names) {
@@ -103,8 +103,8 @@ function nameOthers(cut: Cut, { notes }: Place, { names, areAll }: { names: read
 }
 
 /** Members that are not named: forbidden ones only where the whole forbids them and nothing was left out. */
-function writeOthers(cut: Cut, place: Place, areMembersComplete: boolean): boolean {
-  const { flat, output } = place;
+function writeOthers(cut: Cut, node: SchemaNode, areMembersComplete: boolean): boolean {
+  const { flat, output } = node;
   const [part] = flat.parts;
   const { additionalProperties: others, patternProperties: patterns } = part ?? {};
   const isApart = flat.parts.length > 1;
@@ -125,7 +125,7 @@ function writeOthers(cut: Cut, place: Place, areMembersComplete: boolean): boole
     output['patternProperties'] = patterns;
   }
   if (isJsonObject(others)) {
-    const child = addPlace(cut, others, { ...below(place, steps.values, '*'), overhead: 0, room: cut.left });
+    const child = addNode(cut, others, { ...below(node, steps.values, '*'), overhead: 0, room: cut.left });
     output['additionalProperties'] = child === undefined ? true : outputOf(child);
     return child !== undefined;
   }
@@ -134,36 +134,36 @@ function writeOthers(cut: Cut, place: Place, areMembersComplete: boolean): boole
 }
 
 /** Of one part of the schema, because `items` holds for what follows the `prefixItems` beside it. */
-export function writeItems(cut: Cut, place: Place): boolean {
-  const parts = place.flat.parts.filter(({ items, prefixItems }) => items !== undefined || prefixItems !== undefined);
+export function writeItems(cut: Cut, node: SchemaNode): boolean {
+  const parts = node.flat.parts.filter(({ items, prefixItems }) => items !== undefined || prefixItems !== undefined);
   const [part] = parts;
   if (part === undefined) return true;
   const { items, prefixItems } = part;
   const first = Array.isArray(prefixItems) ? prefixItems : [];
   const schemas: JsonValue[] = [];
   for (const [index, item] of first.entries()) {
-    const child = addPlace(cut, item, {
-      ...below(place, steps.items, String(index)),
+    const child = addNode(cut, item, {
+      ...below(node, steps.items, String(index)),
       overhead: schemas.length === 0 ? 18 : 1,
       room: cut.left,
     });
     if (child === undefined) break;
     schemas.push(outputOf(child));
   }
-  if (schemas.length > 0) place.output['prefixItems'] = schemas;
+  if (schemas.length > 0) node.output['prefixItems'] = schemas;
   if (schemas.length < first.length) return false;
   if (items === undefined) return parts.length === 1;
   // A list of schemas is a form of older drafts, which nothing here checks.
   if (Array.isArray(items)) return false;
-  const child = addPlace(cut, items, { ...below(place, steps.items, '*'), overhead: 9, room: cut.left });
+  const child = addNode(cut, items, { ...below(node, steps.items, '*'), overhead: 9, room: cut.left });
   if (child === undefined) return false;
-  place.output['items'] = outputOf(child);
+  node.output['items'] = outputOf(child);
   return parts.length === 1;
 }
 
 /** `oneOf` becomes `anyOf`: of alternatives that are cut, several may fit. One without room is replaced by one that everything fits. */
-export function writeAlternatives(cut: Cut, place: Place): boolean {
-  const { flat, output } = place;
+export function writeAlternatives(cut: Cut, node: SchemaNode): boolean {
+  const { flat, output } = node;
   const alternatives = alternativesOf(flat);
   if (alternatives === undefined) return true;
   const { keyword, branches } = alternatives;
@@ -173,12 +173,12 @@ export function writeAlternatives(cut: Cut, place: Place): boolean {
     branches.length <= maxKeywords &&
     branches.filter((branch) => isJsonObject(branch) && holdsSchemas(flatten(branch, cut.root))).length === 1;
   const schemas: JsonValue[] = [];
-  let room = roomIn(cut, place);
+  let room = roomIn(cut, node);
   for (const [index, branch] of branches.entries()) {
     const before = cut.left;
     // Members of the only alternative that has some are found at the pointer of the value itself.
-    const where = below(place, steps.branch, isSole ? undefined : `${keyword}/${index}`);
-    const child = addPlace(cut, branch, { ...where, overhead: 1, room });
+    const where = below(node, steps.branch, isSole ? undefined : `${keyword}/${index}`);
+    const child = addNode(cut, branch, { ...where, overhead: 1, room });
     if (child === undefined) break;
     room -= before - cut.left;
     schemas.push(outputOf(child));
@@ -186,5 +186,5 @@ export function writeAlternatives(cut: Cut, place: Place): boolean {
   if (schemas.length === 0) return false;
   const isComplete = schemas.length === branches.length;
   output['anyOf'] = isComplete ? schemas : [...schemas, rest(branches.length - schemas.length)];
-  return isComplete && place.flat.parts.filter((part) => part['anyOf'] !== undefined || part['oneOf'] !== undefined).length === 1;
+  return isComplete && node.flat.parts.filter((part) => part['anyOf'] !== undefined || part['oneOf'] !== undefined).length === 1;
 }

@@ -40,7 +40,7 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   } catch {
     throw new GatewayError(
       'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Whoever runs it has to correct its issuer.`,
+      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer.`,
     );
   }
 }
@@ -74,7 +74,7 @@ function metadataIn(json: JsonObject): JsonObject {
 
 /** Undefined for an answer that says that nothing is there, and for one that is no JSON. @throws GatewayError when the server fails */
 export async function readJson(address: string, fetch: OAuthFetch): Promise<JsonObject | undefined> {
-  const who = `The server at ${originOf(address) ?? 'an address that is none'}`;
+  const who = `The server at ${originOf(address) ?? 'an invalid address'}`;
   let response;
   try {
     response = await fetch(address, { headers: { accept: 'application/json' } });
@@ -98,7 +98,7 @@ export function requireS256(record: ToolServerRecord, server: AuthorizationServe
   if (isAnnounced || record.oauth?.grant === 'client_credentials') return;
   throw refused(
     record,
-    `its authorization server ${server.issuer} does not announce PKCE with S256, without which a code that is stolen on its way can be used`,
+    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others`,
   );
 }
 
@@ -109,7 +109,7 @@ export function requireEndpoint(record: ToolServerRecord, server: AuthorizationS
   if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
   throw new GatewayError(
     'upstream_invalid_response',
-    `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no https address for signing in. Set authorize_url and token_url in oauth.`,
   );
 }
 

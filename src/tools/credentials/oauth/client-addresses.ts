@@ -42,7 +42,7 @@ export function clientMetadata(publicUrl: string, issuerMark?: string): JsonObje
   };
 }
 
-/** What every authorization server is told. */
+/** Sent to every authorization server. */
 export function aboutClient(redirectUri: string): JsonObject & { redirect_uris: string[] } {
   return {
     client_name: 'toolwharf',

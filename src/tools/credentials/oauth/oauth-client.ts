@@ -63,7 +63,7 @@ interface BegunAuthorization {
 
 /** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE), and keeps their tokens good. */
 export interface OAuthClient {
-  /** The origin of the page where people sign in, by discovery alone. @throws GatewayError as `begin` */
+  /** The origin of the page where people sign in, found by discovery only. @throws GatewayError as `begin` */
   authorizationServerOf(record: ToolServerRecord): Promise<string>;
   /**
    * Discovery, and registration if need be. `address`: at which people reach the gateway.
@@ -226,7 +226,7 @@ class DiscoveringOAuthClient implements OAuthClient {
       const isUnknown = isUnknownClient(oauthErrorOf(error));
       if (isUnknown && pending.isRegistered) {
         await this.#registrar.delete({ issuer, redirectUri }, client.id);
-        throw new GatewayError('conflict', `${who} does not know the gateway any more. It will register again: begin again.`);
+        throw new GatewayError('conflict', `${who} no longer knows the gateway, which will register again. Begin again.`);
       }
       throw explainOAuthFailure(error, who);
     }
@@ -294,7 +294,7 @@ function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthoriza
   if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
   throw new GatewayError(
     'forbidden',
-    `The answer comes from another authorization server than ${authorizeOrigin}, which was asked, and is not used. Tell whoever runs this gateway.`,
+    `The answer comes from a different authorization server than ${authorizeOrigin}, which was asked, so it was not used. Tell the administrator of this gateway.`,
   );
 }
 

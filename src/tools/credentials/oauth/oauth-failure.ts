@@ -53,7 +53,10 @@ interface BroughtBack {
  */
 export function requireAnswerOf(who: string, { server, client, parameters, state }: BroughtBack): URLSearchParams {
   const refuse = (reason: string): GatewayError =>
-    new GatewayError('forbidden', `Your browser brought back an answer that is not from ${who}: ${reason}. It was not used. Begin again.`);
+    new GatewayError(
+      'forbidden',
+      `Your browser returned an answer that does not come from ${who}: ${reason}. It was not used. Begin again.`,
+    );
   try {
     const checked = validateAuthResponse(server, client, parameters, state);
     if (parameters.getAll('code').length === 1) return checked;
@@ -77,11 +80,11 @@ export function explainOAuthFailure(error: unknown, who: string): GatewayError {
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return new GatewayError('upstream_timeout', `${who} did not answer in time. Try again later.`);
   if (error instanceof AuthorizationResponseError)
-    return new GatewayError('forbidden', `${who} did not let you in: it answered "${codeIn(error)}". Begin again, or ask whoever runs it.`);
+    return new GatewayError('forbidden', `${who} denied access: it answered "${codeIn(error)}". Begin again, or ask its administrator.`);
   if (error instanceof ResponseBodyError)
     return new GatewayError(
       'upstream_rejected',
-      `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Its log may say why.'}`,
+      `${who} rejects the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Look into its log.'}`,
     );
   const reason = reasonOf(error) ?? 'it cannot be read';
   return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);

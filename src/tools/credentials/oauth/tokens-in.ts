@@ -21,8 +21,8 @@ export function tokensIn(answer: TokenEndpointResponse, { who, now }: { who: str
     throw new GatewayError(
       'upstream_invalid_response',
       isFine
-        ? `${who} gave a token that is no bearer token. The gateway can use no other.`
-        : `${who} gave a token that cannot be sent in a header, or has more than ${oauthTokenCharacters} characters.`,
+        ? `${who} issued a token that is not a bearer token. The gateway can use no other kind.`
+        : `${who} issued a token that cannot be sent in a header, or that has more than ${oauthTokenCharacters} characters.`,
     );
   const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
   return {

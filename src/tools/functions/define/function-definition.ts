@@ -17,7 +17,7 @@ export type ToolArguments<Parameters extends ToolParameters> = Parameters extend
 /** A message in the form of the OpenAI API: `{role, content, tool_calls?, …}`. */
 export type PublicMessage = JsonObject & { role: string };
 
-/** Makes a new value of the one that a key holds; undefined stands for no value, before as after. It may be called several times. */
+/** Computes a new value from the value of a key; undefined means no value, before and after. It may be called several times. */
 export type StateUpdate = (value: JsonValue | undefined) => JsonValue | undefined;
 
 /** Holds JSON values. Changes are saved when the call succeeds: for this caller and chat, or for this run if there is no chat. */

@@ -36,7 +36,7 @@ export function comparableUri(uri: string): ComparableUri {
 }
 
 /** As a text in which templates can be looked for. */
-export function placeOf({ scheme, path }: ComparableUri): string {
+export function locationOf({ scheme, path }: ComparableUri): string {
   return scheme === '' ? path : `${scheme}:${path}`;
 }
 

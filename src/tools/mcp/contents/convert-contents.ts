@@ -11,7 +11,7 @@ import { toName, toUri } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
 import { truncateText } from '../convert-tools.ts';
 
-/** How the entries of a list are told apart, and what is passed on of them as it is. */
+/** How the entries of a list are distinguished, and which of their fields are passed on unchanged. */
 const kinds = {
   resources: {
     id: 'uri',

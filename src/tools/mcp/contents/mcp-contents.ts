@@ -184,12 +184,12 @@ function requirePassable(record: ToolServerRecord, answer: object): JsonObject {
   if (isDeeperThan(answer, limits.jsonDepth))
     throw new GatewayError(
       'upstream_invalid_response',
-      `The MCP server "${record.id}" gave an answer that is nested more than ${limits.jsonDepth} levels deep.`,
+      `The MCP server "${record.id}" returned an answer that is nested more than ${limits.jsonDepth} levels deep.`,
     );
   if (charactersOf(answer as JsonObject) > limits.keptResultBytes)
     throw new GatewayError(
       'payload_too_large',
-      `The MCP server "${record.id}" gave more than ${limits.keptResultBytes} bytes. Ask it for less at a time.`,
+      `The MCP server "${record.id}" returned more than ${limits.keptResultBytes} bytes. Ask for less at a time.`,
     );
   return answer as JsonObject;
 }
@@ -204,9 +204,12 @@ function charactersOf(value: JsonValue): number {
 function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: string): GatewayError {
   switch (kind) {
     case 'answered':
-      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" refuses the request: ${reason}`);
+      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" rejected the request: ${reason}`);
     case 'invalid':
-      return new GatewayError('upstream_invalid_response', `The MCP server "${record.id}" gave an answer that is none of MCP: ${reason}`);
+      return new GatewayError(
+        'upstream_invalid_response',
+        `The MCP server "${record.id}" returned an answer that is not valid MCP: ${reason}`,
+      );
     case 'denied':
       return new GatewayError('egress_denied', reason);
     case 'timeout':
@@ -223,10 +226,10 @@ function unreachable({ id }: ToolServerRecord, reason = ' at the moment.'): Gate
 }
 
 function notFound(what: string): GatewayError {
-  return new GatewayError('not_found', `There is no ${what} that this key may use. List them to see those it may.`);
+  return new GatewayError('not_found', `There is no ${what} that this key may use. List them to see which ones it may use.`);
 }
 
-/** Whatever somebody asked for is shown in part. */
+/** Requested names are shown in part. */
 function shown(text: string): string {
   return text.slice(0, 200);
 }

@@ -157,8 +157,8 @@ function withoutSecrets({ operation, tool }: McpFunction, mask: SecretMask): Mcp
   return { tool, operation: { ...operation, spec: { ...operation.spec, ...mask.value({ description, parameters }) } } };
 }
 
-/** Without the path, which may be secret: it would stand in the warnings of every chat. */
+/** Without the path, which may be secret: it would appear in the warnings of every chat. */
 function otherCure(url: string): string {
-  const cure = 'The address of an MCP server is that of its endpoint, such as https://mcp.example/mcp';
-  return `The first request went by POST to the path of its address at ${new URL(url).origin}. ${cure}. A server with an OpenAPI document has the type openapi`;
+  const cure = 'Register the address of its MCP endpoint, such as https://mcp.example/mcp';
+  return `The first request was a POST to the path of its address at ${new URL(url).origin}. ${cure}. Set the type to openapi for a server with an OpenAPI document`;
 }

@@ -6,12 +6,12 @@ import type { Opening } from '../../definitions/opened-server.ts';
 import { failureMemoryMs } from '../../definitions/opened-server.ts';
 import type { McpSession } from './mcp-session.ts';
 
-/** Sessions with MCP servers that were opened with people's own credentials; whoever has the most loses the one used longest ago. */
+/** Sessions with MCP servers that were opened with people's own credentials. Beyond it, the key with the most loses its least recently used one. */
 export const ownMcpSessions = 500;
 /** Such a session is closed when nobody has used it for this long: a pause in a conversation. */
 export const ownMcpSessionIdleMs = 15 * 60 * 1000;
 
-/** Sessions with registered servers, each opened with one person's own credential and used for that person's calls alone. */
+/** Sessions with registered servers, each opened with one person's own credential and used only for that person's calls. */
 export interface OwnSessions {
   /** A changed record or another key makes another session, unless the key is a token of the same sign-in. */
   sessionOf(use: OwnUse): McpSession;
@@ -105,7 +105,7 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
   };
 }
 
-/** Tokens of one sign-in are as one key: the session goes on with the new one. */
+/** Tokens of one sign-in count as one key: the session continues with the new one. */
 function isSame(left: OwnToolServer, right: OwnToolServer): boolean {
   const isOneSignIn = left.signInId !== undefined && left.signInId === right.signInId;
   return isDeepStrictEqual(left, isOneSignIn ? withKeyOf(right, left) : right);

@@ -5,7 +5,7 @@ import type { McpSession } from './mcp-session.ts';
 
 /** The sessions with servers that requests supply, until their runs have ended. */
 interface RunSessions {
-  /** `start` is called once for each server of a run; whoever asks again gets the same. */
+  /** `start` is called once for each server of a run; later calls return the same opening. */
   open(serverId: string, run: RunContext, start: (keep: (session: McpSession) => void) => Promise<Opening>): Promise<Opening>;
   close(): Promise<void>;
 }

@@ -212,7 +212,7 @@ class MessageMeter {
     return this.#isFirstLine || (this.#matchesData && inLine >= eventData.length);
   }
 
-  /** Whether this byte of a message is passed on. Brackets belong to what they stand in. */
+  /** Whether this byte of a message is passed on. Brackets belong to the value around them. */
   #readContent(byte: number): boolean {
     const isKept = this.#depth <= this.#maxDepth;
     if (this.#isInString) {

@@ -38,7 +38,7 @@ export class MarkedNumbers {
       }
       yield* this.#passLines([...waiting, piece.subarray(0, end)], options.framing, hasLongNumber);
       waiting = end < piece.length ? [piece.subarray(end)] : [];
-      // It may stand in the line that has begun.
+      // It may be in the line that has begun.
       hasLongNumber &&= waiting.length > 0;
     }
     yield* this.#passLines(waiting, options.framing, hasLongNumber);

@@ -8,7 +8,7 @@ import type { Recording } from '../../outgoing/record-requests.ts';
 import type { CallScopes } from '../call-scope.ts';
 import type { McpPeer } from '../mcp-peer.ts';
 
-/** Whoever knows it can speak in the place of the gateway. */
+/** Anybody who knows it can impersonate the gateway. */
 const sessionHeader = 'mcp-session-id';
 
 /** Recorded requests of a connection without an answer; the oldest are given up, because a server may answer none. */

@@ -21,7 +21,7 @@ interface BuiltBody {
 }
 
 /**
- * The body of a call. An optional one without arguments is not sent, and its type neither.
+ * The body of a call. An optional body without arguments is not sent, and neither is its type.
  * @throws ArgumentError for a value that cannot be written in the body's type.
  */
 export function buildBody(plan: BodyPlan | undefined, values: readonly BoundValue[]): BuiltBody | undefined {
@@ -79,7 +79,7 @@ function partsOf({ binding, value }: BoundValue): BodyPart[] {
   return items.map((item, index) => partOf(binding, item, index + 1));
 }
 
-/** Of several files without a name each has a number: a server that keeps them by name would keep the last one alone. */
+/** Unnamed files are numbered: a server that stores files by name would otherwise keep only the last one. */
 function partOf({ argument, name, part }: ArgumentBinding, item: JsonValue, number: number): BodyPart {
   if (isContainer(item)) return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
@@ -97,7 +97,7 @@ function fileBody(mediaType: string, { binding, value }: BoundValue): BuiltBody 
   if (file.type !== undefined && file.type.startsWith(prefix === '*/' ? '' : prefix)) return { type: file.type, content: file.bytes };
   if (prefix !== '' && prefix !== '*/')
     throw new ArgumentError(
-      `${binding.argument}: has to be a file of the type ${mediaType}, as a data: URI that begins with "data:${prefix}"`,
+      `${binding.argument}: must be a file of the type ${mediaType}, as a data: URI that begins with "data:${prefix}"`,
     );
   return { type: 'application/octet-stream', content: file.bytes };
 }

@@ -89,7 +89,7 @@ function furtherNames({ body, bindings }: Pick<Operation, 'body' | 'bindings'>, 
   return Object.keys(args).filter((name) => !bound.has(name));
 }
 
-/** @throws ArgumentError for the name of a member that another argument stands for */
+/** @throws ArgumentError for a member that another argument already sends */
 function furtherValues(chosen: BodyAlternative | undefined, operation: Operation, args: JsonObject): BoundValue[] {
   if (chosen?.plan.further === undefined) return [];
   const { further } = chosen.plan;
@@ -149,7 +149,7 @@ function pathText({ binding, value }: BoundValue): string {
   return toText(binding, value, percentEncoder(argument, binding.allowReserved && 'path'));
 }
 
-/** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
+/** `encodeURIComponent` does not encode dots, and some servers decode a value twice before they look for `..`. */
 function refusePathValue({ argument, allowReserved = false }: ArgumentBinding, text: string): void {
   let decoded = text;
   for (let round = 0; round < 3; round += 1) {

@@ -168,7 +168,7 @@ function withQuery(url: string, query: Record<string, string>): string {
 
 function explainFailure(error: OutboundError, host: string, carried: Carried): ToolOutcome {
   const said = withoutSecrets(error.message, carried);
-  const unknown = 'whether the call took effect is not known';
+  const unknown = 'it is not known whether the call took effect';
   switch (error.failure) {
     case 'denied':
       return failed(said, 'not_started', 'egress_denied');
@@ -177,7 +177,7 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
     case 'unreachable':
       // A server that crashed at the call closes the connection without a response, and so may one that did all of it. A model that reads that
       // nothing was reached would tell the user that nothing was done.
-      if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} gave no answer; ${unknown}. ${said}`, 'outcome_unknown');
+      if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} did not answer; ${unknown}. ${said}`, 'outcome_unknown');
       return failed(`The tool server ${host} cannot be reached. ${said}`, stateAfter(error));
     case 'no_files':
       return failed(said, 'not_started');

@@ -58,7 +58,7 @@ function toOutcome(answer: Answer, mask: SecretMask): Extract<ToolOutcome, { typ
   return { type: 'result', value: `${value}\n[cut: the answer has more than ${limits.keptResultBytes} bytes]`, isTruncated: true };
 }
 
-/** The JSON value or the text of an answer; `undefined` for bytes that are neither. */
+/** The JSON value or the text of an answer; `undefined` for other bytes. */
 function toReadable(answer: Answer): JsonValue | undefined {
   const { bytes, type, charset, isTruncated } = answer;
   const isJsonType = /[/+]json$/.test(type);

@@ -47,7 +47,7 @@ export function planBody(
   if (planned !== undefined) return { ...planned, alternatives: planAlternatives(planned, types, context) };
   if (!isRequired) return undefined;
   const names = shortened(types.map((type) => type.trim()).join(', '), shownCharacters);
-  throw new OmittedOperation(`its body has to be ${names || 'of an unknown type'}, and such a body cannot be built from arguments`);
+  throw new OmittedOperation(`its body must be ${names || 'of an unknown type'}, and such a body cannot be built from arguments`);
 }
 
 interface BodyContext {
@@ -69,7 +69,7 @@ function planFirst(types: readonly string[], context: BodyContext): PlannedType 
   return undefined;
 }
 
-/** Types of members alone: what a whole body of another type could say is said by the first one. */
+/** Only media types whose body has members: a whole body of another type says no more than the first one. */
 function planAlternatives(first: PlannedType, types: readonly string[], context: BodyContext): PlannedType[] {
   const alternatives: PlannedType[] = [];
   const known = new Set(first.arguments.map(({ name }) => name));

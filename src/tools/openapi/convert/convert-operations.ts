@@ -53,7 +53,7 @@ const wordsCharacters = 4_000;
 /** What the frame of all definitions takes: `,"$defs":{}`. */
 const definitionsFrame = 11;
 const otherServers =
-  'Of the servers that single paths or operations name, only the path is used: all are addressed at the origin of this connection.';
+  'Single paths or operations name servers. Only the paths of these are used: all requests go to the origin of this connection.';
 /** A report is read by people. */
 const maxWarnings = 100;
 const warningCharacters = 1_000;

@@ -44,6 +44,6 @@ function mergeParameters(parameters: readonly JsonObject[]): JsonObject[] {
 
 /** Header names are the same in any case (RFC 9110 section 5.1). */
 function identityOf(parameter: JsonObject): string {
-  const { name, in: place } = parameter;
-  return JSON.stringify([place, place === 'header' && typeof name === 'string' ? name.toLowerCase() : name]);
+  const { name, in: location } = parameter;
+  return JSON.stringify([location, location === 'header' && typeof name === 'string' ? name.toLowerCase() : name]);
 }

@@ -5,7 +5,7 @@ import { findReference } from './resolve-references.ts';
 import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 
 const maxNotes = 20;
-const remarkCharacters = 300;
+const noteCharacters = 300;
 const heading = 'Swagger schema validation failed.';
 /** Of a document without `paths`: the validator names the file, which there is none of. */
 const noPaths = /^\[object Object\] is not a valid .*$/;
@@ -31,7 +31,7 @@ export async function checkDocument(document: JsonObject, characters: number): P
   if (characters > checkedCharacters)
     return [`The document has more than ${checkedCharacters} characters, so it was not checked against the specification.`];
   if (unfoldedValues(document) > Math.min(checkedValues, characters * checkedValuesPerCharacter))
-    return ['The references of the document lead to so much that it was not checked against the specification.'];
+    return ['The document was not checked against the specification, because its references expand to too much.'];
   const { default: SwaggerParser } = await import('@apidevtools/swagger-parser');
   try {
     await SwaggerParser.validate(structuredClone(document) as unknown as OpenAPI.Document, closed);
@@ -43,7 +43,7 @@ export async function checkDocument(document: JsonObject, characters: number): P
 
 function notesOf(error: unknown): string[] {
   const message = error instanceof Error ? error.message : String(error);
-  const lines = message.split('\n').map((line) => line.trim().replace(noPaths, 'The document has no "paths".').slice(0, remarkCharacters));
+  const lines = message.split('\n').map((line) => line.trim().replace(noPaths, 'The document has no "paths".').slice(0, noteCharacters));
   const notes = lines.filter((line) => line !== '' && line !== heading);
   return [...new Set(notes.length > 0 ? notes : [heading])].slice(0, maxNotes);
 }

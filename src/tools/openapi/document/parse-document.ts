@@ -66,9 +66,9 @@ export function hidingSecrets<Value>(parse: (text: string) => Value, hide: (text
 }
 
 export function checkDocumentKind(document: JsonValue): JsonObject {
-  if (!isJsonObject(document)) throw new Error('An OpenAPI document is an object; this is something else.');
+  if (!isJsonObject(document)) throw new Error('An OpenAPI document is an object; this is not.');
   if (!['openapi', 'swagger', 'paths'].some((key) => ownValue(document, key) !== undefined))
-    throw new Error('This is no OpenAPI document: it has neither "openapi" nor "swagger" nor "paths".');
+    throw new Error('This is not an OpenAPI document: it has neither "openapi" nor "swagger" nor "paths".');
   return document;
 }
 

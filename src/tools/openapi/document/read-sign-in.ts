@@ -41,8 +41,8 @@ function* scopesListed(document: JsonObject, scheme: string): Generator<JsonValu
   const operations = Object.values(objectAt(document, 'paths') ?? {}).flatMap((path) =>
     isJsonObject(path) ? methods.map((method) => objectAt(path, method)) : [],
   );
-  for (const place of [document, ...operations]) {
-    const requirements = place && ownValue(place, 'security');
+  for (const owner of [document, ...operations]) {
+    const requirements = owner && ownValue(owner, 'security');
     for (const requirement of Array.isArray(requirements) ? requirements : []) {
       const listed = isJsonObject(requirement) ? ownValue(requirement, scheme) : undefined;
       if (Array.isArray(listed)) yield* listed;

@@ -39,7 +39,7 @@ export function followReferences(document: JsonObject, value: JsonValue | undefi
     if (reference === undefined) return current;
     current = resolveReference(document, reference, spend);
   }
-  throw new OmittedOperation('its references lead in a circle');
+  throw new OmittedOperation('its references form a circle');
 }
 
 /** As `followReferences`, but undefined for a reference that cannot be resolved. */

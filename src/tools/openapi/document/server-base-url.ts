@@ -10,10 +10,10 @@ const urlCharacters = 2_048;
 /**
  * Where the path of each operation begins. That is the registered URL followed by the path part of the document's own first server entry, what
  * overlaps written once (`http://host/api` and `/api/v1` give `http://host/api/v1`). The entry's host is ignored: it is often `localhost`, a
- * placeholder or an address of another network, and a document must not choose where credentials go. `basePath` of the connection stands for
- * the path of any server entry. Without either, what all paths of the document begin with is not written twice (`http://host/api/v1` and
+ * placeholder or an address of another network, and a document must not choose where credentials go. `basePath` of the connection replaces
+ * the path of any server entry. Without either, a prefix that all paths of the document share is not repeated (`http://host/api/v1` and
  * `/api/v1/users`, `/api/v1/login` give `http://host`). Without a `/` at the end.
- * Servers that an operation or its path item names replace the document's, on the registered origin all the same. Keeps no document.
+ * Servers that an operation or its path item names replace the document's, still on the registered origin. Retains no document.
  */
 export function createBaseUrls(
   document: JsonObject,

@@ -38,8 +38,8 @@ export function upgradeRequest(document: JsonObject, operation: JsonObject, para
 function upgradeParameter(parameter: JsonObject): JsonObject {
   const style = parameter['type'] === 'array' ? listStyle(parameter) : {};
   const { description, ...schema } = schemaOf(parameter);
-  const { name, in: place, required } = parameter;
-  return { name, in: place, required, description, schema, ...style };
+  const { name, in: location, required } = parameter;
+  return { name, in: location, required, description, schema, ...style };
 }
 
 function listStyle(parameter: JsonObject): JsonObject {

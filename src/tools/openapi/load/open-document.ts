@@ -28,7 +28,7 @@ export interface DocumentJob {
 /** What became of it. */
 export interface OpenedDocument<Converted = Conversion> {
   conversion: Converted;
-  /** The document without its schemas, and of its paths the names alone: `info`, `servers`, security. */
+  /** The document without its schemas, and with only the names of its paths: `info`, `servers`, security. */
   head: JsonObject;
   /** How people sign in, where the document says so. */
   signIn?: DocumentSignIn;

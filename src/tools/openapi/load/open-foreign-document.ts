@@ -22,15 +22,15 @@ export interface DocumentReader {
   signal: AbortSignal;
 }
 
-/** What takes about ten milliseconds; a thread takes about a hundred to start, while everything else goes on. */
+/** JSON of this size takes about ten milliseconds. A thread takes about a hundred to start, but blocks nothing. */
 const jsonCharacters = 64 * 1024;
 /** YAML takes fifty times as long as JSON to parse. */
 const yamlCharacters = 8 * 1024;
-/** A validator takes a tenth of a second to load alone. */
+/** Loading the validator takes a tenth of a second. */
 const checkedCharacters = 4 * 1024;
-/** A text that needs more is an attack: the thread ends, and the gateway goes on. */
+/** A text that needs more is an attack: it ends the thread and not the gateway. */
 const threadMegabytes = 384;
-const tooMuchMemory = `Reading this document takes more than ${threadMegabytes} MB of memory. As JSON a document takes far less than as YAML.`;
+const tooMuchMemory = `Reading this document takes more than ${threadMegabytes} MB of memory. A JSON document takes far less than a YAML document.`;
 const tookTooLong = `reading it takes longer than ${documentReadingMs / 1000} s.`;
 /** Apart from each other, so that no document of a request keeps a registration waiting. */
 const pools = {

@@ -81,8 +81,8 @@ describe('describe_function', () => {
   });
 
   it.each([
-    ['/spec/container', 'There is no "container" in "/spec". There are, the nearest first: containers, volume, claim.'],
-    ['/spek', 'There is no "spek" in the parameters of create_pod. There are, the nearest first: spec, dotted.name, labels, a/b, many.'],
+    ['/spec/container', 'There is no "container" in "/spec". It has, nearest first: containers, volume, claim.'],
+    ['/spek', 'There is no "spek" in the parameters of create_pod. It has, nearest first: spec, dotted.name, labels, a/b, many.'],
     ['/a~1b/c', 'There is no "c" in "/a~1b", which has no named members.'],
   ])('names the nearest members for %s', async (pointer, message) => {
     expect(await ask(pointer)).toEqual({ type: 'error', code: 'tool_error', message });

@@ -95,7 +95,7 @@ describe('a document without operations', () => {
     [
       'names the documents that its description links to, as the root of mcpo does',
       '- **available tools**：\n    - [time](/time/docs)\n    - [my files](/my-files/docs)',
-      'register each by this URL followed by its path (/time, /my-files)',
+      'register each with this URL followed by its path (/time, /my-files)',
     ],
   ])('%s', (_, description, words) => {
     const info = { title: 'MCP OpenAPI Proxy', version: '1.0', ...(description !== undefined && { description }) };

@@ -18,7 +18,7 @@ function plainName(reference: string): string {
   return last.replaceAll(/^_+|(?<!_)_+$/g, '') || 'Definition';
 }
 
-/** Numbers go on where they ended, because thousands of schemas may have the same last name. */
+/** Numbering continues where it ended, because thousands of schemas may have the same last name. */
 export function createNameChooser(): (reference: string) => string {
   const used = new Set<string>();
   const lastNumbers = new Map<string, number>();

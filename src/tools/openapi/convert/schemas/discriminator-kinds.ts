@@ -25,7 +25,7 @@ export interface KindFinder {
 /** Real bases have a few dozen. */
 const maxKinds = 200;
 /** Where the named schemas of OpenAPI 3 and of Swagger 2.0 are. */
-const places = ['components/schemas', 'definitions'];
+const sections = ['components/schemas', 'definitions'];
 /** The value of a kind in documents of Swagger 2.0, which has no mapping. */
 const valueKeys = ['x-ms-discriminator-value', 'x-discriminator-value'];
 
@@ -84,13 +84,13 @@ export function createKindFinder(document: JsonObject, spend: Spend): KindFinder
   };
 }
 
-/** The values of each schema; a mapping names schemas by reference or by name alone. */
+/** The values of each schema; a mapping names schemas by reference or only by name. */
 function readMapping(document: JsonObject, mapping: JsonObject, spend: Spend): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const [value, target] of Object.entries(mapping)) {
     spend(1);
     if (typeof target !== 'string') continue;
-    const candidates = target.startsWith('#') ? [target] : places.map((place) => `#/${place}/${target}`);
+    const candidates = target.startsWith('#') ? [target] : sections.map((section) => `#/${section}/${target}`);
     const reference = candidates.find((candidate) => findReference(document, candidate) !== undefined);
     if (reference !== undefined) addTo(values, reference, value);
   }
@@ -106,13 +106,13 @@ function addTo(lists: Map<string, string[]>, key: string, value: string): void {
 /** By the reference of a base: the named schemas that have it in their `allOf`. */
 function readExtensions(document: JsonObject, spend: Spend): Map<string, string[]> {
   const extensions = new Map<string, string[]>();
-  for (const place of places) {
-    const schemas = findReference(document, `#/${place}`);
+  for (const section of sections) {
+    const schemas = findReference(document, `#/${section}`);
     for (const [name, schema] of Object.entries(isJsonObject(schemas) ? schemas : {})) {
       const parts = isJsonObject(schema) ? listOf(schema, 'allOf') : [];
       spend(1 + parts.length);
       for (const base of parts.flatMap((part) => (isJsonObject(part) ? (referenceOf(part) ?? []) : [])))
-        addTo(extensions, base, `#/${place}/${escapeStep(name)}`);
+        addTo(extensions, base, `#/${section}/${escapeStep(name)}`);
     }
   }
   return extensions;

@@ -42,7 +42,7 @@ const frameCharacters = 4;
 /** What building a definition takes besides its text, as characters: thousands of small ones take as long as a few large ones. */
 const definitionCost = 400;
 /** For what has no room: any value. */
-export const openDefinition: JsonObject = { description: 'Any value: it is too large to be described here.' };
+export const openDefinition: JsonObject = { description: 'Any value. Its schema is too large to be shown here.' };
 const openCharacters = JSON.stringify(openDefinition).length;
 
 /**

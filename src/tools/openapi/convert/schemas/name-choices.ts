@@ -38,7 +38,7 @@ export function tagFitting(branch: JsonObject, tag: JsonObject | undefined): Jso
   return names.every((name) => Object.hasOwn(own, name)) ? { ...tag, additionalProperties: false } : undefined;
 }
 
-/** A mapping names schemas by reference or by name alone. */
+/** A mapping names schemas by reference or only by name. */
 function valuesByReference(mapping: JsonValue | undefined, spend: Spend): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const [value, target] of Object.entries(isJsonObject(mapping) ? mapping : {})) {

@@ -50,7 +50,7 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   return kept;
 }
 
-/** Too many choices are named by their number alone, and taken for what the first of them are. */
+/** If there are too many choices, only their number is given; their type is that of the first ones. */
 function keepChoices(choices: JsonValue[], kept: JsonObject): void {
   if (choices.length === 0) return;
   if (choices.length <= maxChoices) {

@@ -17,7 +17,7 @@ const single = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'c
 const listed = ['anyOf', 'allOf', 'oneOf', 'prefixItems'];
 const named = ['properties', 'patternProperties', '$defs'];
 
-interface Part {
+interface RepeatedSchema {
   text: string;
   count: number;
   /** The component or property that names its definition. */
@@ -32,8 +32,8 @@ interface Part {
 export function shareDefinitions(parameters: JsonObject, nameOf: (schema: JsonObject) => string | undefined = () => undefined): JsonObject {
   const whole = JSON.stringify(parameters);
   if (whole.length < smallestParameters || whole.length > largestParameters) return parameters;
-  const parts = new Map<string, Part>();
-  // The parts of a repeated part are counted where it stands first.
+  const parts = new Map<string, RepeatedSchema>();
+  // The parts of a repeated part are counted at its first occurrence.
   const room = { characters: whole.length * longestReading };
   const tally = (schema: JsonObject, hint: string): JsonObject => {
     if (room.characters < 0) return schema;

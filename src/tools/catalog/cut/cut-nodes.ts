@@ -24,15 +24,15 @@ export interface Cut {
   /** Of the characters. */
   left: number;
   /** All that is written, outer before inner. */
-  readonly places: Place[];
+  readonly nodes: SchemaNode[];
   /** What is to be expanded, by priority. */
-  readonly queue: Place[][];
+  readonly queue: SchemaNode[][];
   /** Where the target of a reference was first written out. */
   readonly writtenAt: Map<string, string>;
 }
 
 /** One schema of the output. */
-export interface Place {
+export interface SchemaNode {
   readonly flat: FlatSchema;
   readonly output: JsonObject;
   readonly pointer: string;
@@ -40,7 +40,7 @@ export interface Place {
   priority: number;
   /** The references that lead here. */
   readonly opened: readonly string[];
-  readonly holder: Place | undefined;
+  readonly holder: SchemaNode | undefined;
   /** It holds other schemas, and says itself what is missing; the characters are reserved. Otherwise its holder says so. */
   readonly isOuter: boolean;
   isIncomplete: boolean;
@@ -50,7 +50,7 @@ export interface Place {
   notes: string[];
 }
 
-interface Placing extends Pick<Place, 'pointer' | 'priority' | 'opened' | 'holder'> {
+interface Placing extends Pick<SchemaNode, 'pointer' | 'priority' | 'opened' | 'holder'> {
   /** Characters that the holder writes beside it. */
   overhead: number;
   /** What it may take. */
@@ -58,7 +58,7 @@ interface Placing extends Pick<Place, 'pointer' | 'priority' | 'opened' | 'holde
 }
 
 /** Writes the type of a schema, and queues the rest. A boolean schema is written as it is. Undefined if there is no room. */
-export function addPlace(cut: Cut, schema: JsonValue, { overhead, room, ...where }: Placing): Place | boolean | undefined {
+export function addNode(cut: Cut, schema: JsonValue, { overhead, room, ...where }: Placing): SchemaNode | boolean | undefined {
   const most = Math.min(room, cut.left);
   if (typeof schema === 'boolean') {
     if (overhead + 5 > most) return undefined;
@@ -72,14 +72,14 @@ export function addPlace(cut: Cut, schema: JsonValue, { overhead, room, ...where
   const cost = overhead + JSON.stringify(output).length + reserved;
   if (cost > most) return undefined;
   cut.left -= cost;
-  const place: Place = { ...where, flat, output, isOuter, isIncomplete: true, isPutOff: false, notes: [] };
-  cut.places.push(place);
-  enqueue(cut, place);
-  return place;
+  const node: SchemaNode = { ...where, flat, output, isOuter, isIncomplete: true, isPutOff: false, notes: [] };
+  cut.nodes.push(node);
+  enqueue(cut, node);
+  return node;
 }
 
-export function enqueue({ queue }: Cut, place: Place): void {
-  if (place.priority <= maxPriority) (queue[place.priority] ??= []).push(place);
+export function enqueue({ queue }: Cut, node: SchemaNode): void {
+  if (node.priority <= maxPriority) (queue[node.priority] ??= []).push(node);
 }
 
 function typeIn({ parts }: FlatSchema): JsonObject {
@@ -110,22 +110,22 @@ export function take(cut: Cut, characters: number): boolean {
   return true;
 }
 
-export function roomIn({ left }: Cut, { priority }: Place): number {
+export function roomIn({ left }: Cut, { priority }: SchemaNode): number {
   return left * (priority <= outerPriority ? shareOfMembers.outer : shareOfMembers.inner);
 }
 
 /** What is known of a place below another one. */
-export function below(place: Place, step: number, token?: string): Pick<Place, 'pointer' | 'priority' | 'opened' | 'holder'> {
+export function below(node: SchemaNode, step: number, token?: string): Pick<SchemaNode, 'pointer' | 'priority' | 'opened' | 'holder'> {
   return {
-    pointer: token === undefined ? place.pointer : `${place.pointer}/${token}`,
-    priority: place.priority + step,
-    opened: place.flat.references.length === 0 ? place.opened : [...place.opened, ...place.flat.references],
-    holder: place,
+    pointer: token === undefined ? node.pointer : `${node.pointer}/${token}`,
+    priority: node.priority + step,
+    opened: node.flat.references.length === 0 ? node.opened : [...node.opened, ...node.flat.references],
+    holder: node,
   };
 }
 
-export function outputOf(place: Place | boolean): JsonValue {
-  return typeof place === 'boolean' ? place : place.output;
+export function outputOf(node: SchemaNode | boolean): JsonValue {
+  return typeof node === 'boolean' ? node : node.output;
 }
 
 export function moreAt(pointer: string): string {
