@@ -55,7 +55,7 @@ it('a client for signing in to the console is examined as well, and its redirect
   const withoutTokens = await handMadeOpenId(audience, { metadata: { token_endpoint: 7 } });
   expect(await access(withoutTokens.issuer, client)).toContainEqual({
     level: 'broken',
-    text: expect.stringContaining('no address that takes codes'),
+    text: expect.stringContaining('no token endpoint'),
     cure: expect.any(String),
   });
   expect((await access(issuer)).some(({ text }) => text.includes('sign in'))).toBe(false);

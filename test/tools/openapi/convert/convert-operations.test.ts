@@ -91,7 +91,7 @@ describe('every document of openapi-fixtures', () => {
 
 describe('a document without operations', () => {
   it.each<[string, string | undefined, string]>([
-    ['says what that often means', undefined, 'register each part by its own URL'],
+    ['says what that often means', undefined, 'register each by its own URL'],
     [
       'names the documents that its description links to, as the root of mcpo does',
       '- **available tools**：\n    - [time](/time/docs)\n    - [my files](/my-files/docs)',

@@ -104,6 +104,6 @@ describe('an operation that names a server of its own', () => {
       'http://h:1/x',
       'http://h:1/above',
     ]);
-    expect(warnings).toEqual([expect.stringContaining('only the path is used')]);
+    expect(warnings).toEqual([expect.stringContaining('Only the paths of these are used')]);
   });
 });
