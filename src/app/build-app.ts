@@ -45,7 +45,7 @@ export interface AppParts {
   logger: FastifyBaseLogger;
   backends?: CatalogBackend[];
   send?: SendOutbound;
-  /** What `GET /api/settings` shows. */
+  /** The settings that `GET /api/settings` shows. */
   settings?: readonly ShownSetting[];
   /** Variables with the gateway's prefix that are no settings. */
   unknownVariables?: readonly string[];
@@ -89,7 +89,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
-  // What a chat needs: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
+  // The parts of a chat: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
   const { models, lessons, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);

@@ -58,7 +58,7 @@ function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void
 /** Nothing slows down an attacker who tries keys, so a shorter one can be guessed. */
 const guessableCharacters = 16;
 
-/** What is wrong with `TOOLWHARF_ADMIN_KEY`, and the cure. Undefined if nothing is. */
+/** The problem with `TOOLWHARF_ADMIN_KEY`, and the fix. Undefined if there is none. */
 export function weakAdminKey({ adminKey }: Pick<Config, 'adminKey'>): { problem: string; cure: string } | undefined {
   if (adminKey === undefined || adminKey.length >= guessableCharacters) return undefined;
   return {

@@ -12,7 +12,7 @@ export interface Admin {
   findUnknown: ReturnType<typeof createPresetValidator>;
 }
 
-/** What administrators change: tool servers and presets. */
+/** The services that administrators change: tool servers and presets. */
 export function composeAdmin({ registry, presets }: Storage, { catalog, inspector }: Tools, models: ModelCatalog): Admin {
   return {
     toolServers: createToolServerAdmin({

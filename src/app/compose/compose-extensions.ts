@@ -20,7 +20,7 @@ import type { ToolSource } from '../../tools/definitions/tool-source.ts';
 export interface Extensions {
   sources: ToolSource[];
   hooks?: RunHooks;
-  /** What is loaded, for the doctor. */
+  /** The loaded hooks and functions, for the doctor. */
   loaded(): Promise<{ hooks: readonly Hook[]; functions: FolderState | undefined }>;
   /** Loads the functions and starts watching their folder. */
   start(): void;

@@ -41,7 +41,7 @@ export interface Tools {
   inspector: ToolServerInspector;
   credentials: OwnCredentials;
   oauth: OAuthClient;
-  /** What MCP servers have besides tools. */
+  /** Resources, templates and prompts of MCP servers. */
   contents: ServerContents;
   /** Drops what was opened and listed for a key and its people, or for one of them. */
   forgetAllOf: (ownerId: string) => void;
@@ -93,7 +93,7 @@ export interface ToolOptions {
   browserToolTimeoutMs: number;
   /** Sources of functions that belong to no server. */
   sources?: readonly ToolSource[];
-  /** What backends have refused of registered functions, for reports. */
+  /** Registered functions that backends have rejected, for reports. */
   lessons?: LessonMemory;
   gatewayId?: string;
   /** Replaced by scripted peers in tests. */

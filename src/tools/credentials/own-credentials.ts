@@ -190,7 +190,7 @@ function oauthOf(credential: Credential | undefined): OAuthCredential | undefine
   return credential?.kind === 'oauth' ? credential : undefined;
 }
 
-/** What a server asks each person for. */
+/** The kind of credential that a server asks each person for. */
 function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['kind'] {
   return authType === 'oauth' ? 'oauth' : 'key';
 }

@@ -120,7 +120,7 @@ function cookieName(state: string, address: string): string {
   return stateCookieName(address, 'toolwharf-sign-in', state);
 }
 
-/** Of digests, which all have the same length. */
+/** Compares digests, which all have the same length. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }

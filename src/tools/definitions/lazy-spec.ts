@@ -2,7 +2,7 @@ import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-/** What is known of a function whose schema has not been built. */
+/** Facts about a function whose schema has not been built. */
 interface SpecSummary {
   /** Estimated tokens of the whole definition, as `estimateFunctionTokens` gives them. */
   readonly tokens: number;

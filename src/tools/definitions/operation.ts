@@ -19,7 +19,7 @@ export type ParameterStyle =
   | 'text'
   | 'urlencoded';
 
-/** What one part of a multipart body, or a whole body that is not JSON, consists of. `type` is its content type, where the document says one. */
+/** The content of one part of a multipart body, or of a whole body that is not JSON. `type` is its content type, where the document says one. */
 export interface PartPlan {
   kind: 'text' | 'json' | 'file';
   type?: string;
@@ -34,7 +34,7 @@ export interface ArgumentBinding {
   /** The name on the wire. */
   name: string;
   isRequired: boolean;
-  /** Of a body that may be left out: no body goes without it. */
+  /** Required in a body that may itself be omitted. */
   isRequiredInBody?: true;
   style?: ParameterStyle;
   explode?: boolean;
@@ -101,7 +101,7 @@ export function takesNothing({ bindings, body }: Operation): boolean {
   return bindings.length === 0 && body === undefined;
 }
 
-/** What became of a document: every operation is either converted or omitted, with the reason. */
+/** The result of converting a document: every operation is either converted, or omitted with the reason. */
 export interface Conversion {
   operations: Operation[];
   renamed: { from: string; to: string; reason: string }[];

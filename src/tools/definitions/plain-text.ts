@@ -4,7 +4,7 @@ import type { JsonValue } from '../../shared/json.ts';
 export const descriptionCharacters = 1_024;
 /** Only the beginning of a text is searched for words: every function may refer to the same text. */
 const searchedCharacters = 4_096;
-/** What people do not see and models read: control characters, marks that turn the order of letters, empty spaces, Unicode's tags. */
+/** Characters that people do not see but models read: control characters, bidirectional marks, zero-width spaces, Unicode tags. */
 // eslint-disable-next-line no-control-regex -- they are what has to go
 const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 

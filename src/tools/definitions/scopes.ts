@@ -5,7 +5,7 @@ const maxCharacters = 300;
 /** RFC 6749, section 3.3. */
 const scopePattern = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** What of this are scopes, as many as can be asked for. */
+/** The valid scopes among these, as many as can be requested. */
 export function scopesIn(entries: Iterable<unknown>): string[] {
   const scopes = new Set<string>();
   for (const entry of entries) {

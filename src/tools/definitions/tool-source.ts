@@ -19,18 +19,18 @@ export interface Candidate {
   isNamed?: boolean;
   /** The name to use if `wanted` is taken; absent: `wanted` with a hash. */
   whenTaken?: string;
-  /** What is searched; the same object for as long as the function is unchanged. Absent: the tool's own spec. */
+  /** The spec that is searched; the same object as long as the function is unchanged. Absent: the tool's own spec. */
   spec?: ToolSpec;
   /** Further names by which an approval rule may refer to it, such as the one in the document. */
   otherNames?: readonly string[];
   toTool(offeredName: string): Tool;
 }
 
-/** What one source or server supplies to a run. */
+/** The functions that one source or server supplies to a run. */
 export interface SuppliedFunctions {
   candidates: Candidate[];
   warnings: Warning[];
-  /** Of an MCP server of the request: its tools, as the answer may show them. */
+  /** The tools of an MCP server of the request, as the answer may show them. */
   list?: McpToolList;
 }
 

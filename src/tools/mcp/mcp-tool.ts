@@ -17,7 +17,7 @@ import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { readToolResult } from './read-tool-result.ts';
 
-/** What a call needs of its server. */
+/** The parts of a server that a call needs. */
 export interface CalledServer {
   readonly peer: McpPeer;
   readonly connection: McpConnection;

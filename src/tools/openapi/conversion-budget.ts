@@ -14,11 +14,11 @@ const registeredCharactersLimit = 32_000_000;
 const requestNodesLimit = 300_000;
 const requestValuesLimit = 500_000;
 
-/** What is converted on the main thread, which blocks everything else: 20 ms. Documents of 64 KB take a quarter of it. */
+/** Nodes that are converted on the main thread, which blocks everything else: 20 ms. Documents of 64 KB take a quarter of that. */
 const waitedForNodes = 15_000;
 const waitedForValues = 50_000;
 
-/** What may still be spent on converting documents; shared by all documents that arrive together. */
+/** The remaining budget for converting documents; shared by all documents that arrive together. */
 export interface ConversionBudget {
   /** Schemas, copied keys, choices and the like: each takes about a microsecond and a hundred bytes. */
   nodesLeft: number;
@@ -69,7 +69,7 @@ export function createBudget(left: Omit<ConversionBudget, 'sparing'>): Conversio
   return { ...left, sparing: { nodes: left.nodesLeft / 2, characters: left.charactersLeft / 2 } };
 }
 
-/** What of a budget may be spent on the main thread, while everything else waits. */
+/** The part of a budget that may be spent on the main thread, while everything else waits. */
 export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft, sparing }: ConversionBudget): ConversionBudget {
   const nodes = Math.min(nodesLeft, waitedForNodes);
   return {
@@ -105,7 +105,7 @@ export function spendOnCharacters(budget: ConversionBudget, characters: number):
   budget.charactersLeft -= characters;
 }
 
-/** What a text costs beyond the node that holds it. */
+/** The cost of a text beyond its node. */
 export function textCost(text: string): number {
   return Math.floor(text.length / charactersPerNode);
 }

@@ -75,7 +75,7 @@ function expandAll(headers: Record<string, string>, run: RunContext | undefined)
 
 const placeholder = /\{\{\s*([A-Z_]{1,40})\s*\}\}/g;
 
-/** What is the same in every call of a connection whose header has this value. */
+/** The parts of a header value that are the same in every call of a connection. */
 export function fixedPartsOf(template: string): string[] {
   // No header has a line break.
   return template.replaceAll(placeholder, '\n').split('\n');

@@ -7,7 +7,7 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { isPublicHeader } from './secrets-to-mask.ts';
 
-/** Of a body that is shown to a person, who reads no more of it. */
+/** Characters of a recorded body; a person reads no more. */
 export const recordedBodyCharacters = 100_000;
 
 const hidden = '[secret]';

@@ -26,7 +26,7 @@ interface ServerInspectorOptions {
   gatewayId?: string | undefined;
   /** Absent: MCP servers cannot be inspected. */
   mcp?: Pick<McpServers, 'verify' | 'accept'>;
-  /** What backends have refused of registered functions. */
+  /** Registered functions that backends have rejected. */
   lessons?: LessonMemory | undefined;
   /** The clock of `servers`; absent where nothing is tried again, as by commands. */
   now?: () => number;

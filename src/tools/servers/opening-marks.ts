@@ -12,7 +12,7 @@ const endsUntilSuspect = 2;
 export const skippedMs = 60 * 60 * 1000;
 /** How long a server that was skipped is remembered: it may have been removed. */
 const forgottenMs = 24 * skippedMs;
-/** What a server has sent may end the process a moment after it was opened. */
+/** Data from a server may end the process a moment after it was opened. */
 const settlingMs = 2_000;
 const factName = 'tool servers that are being opened';
 
@@ -31,7 +31,7 @@ export interface OpeningMarks {
   close(): Promise<void>;
 }
 
-/** What is noted. Servers are named by `keyOf`. */
+/** The stored notes. Servers are named by `keyOf`. */
 interface Noted {
   /** Unclean ends in a row during which servers were being opened. */
   ends: number;
@@ -175,7 +175,7 @@ function toSkippedOpening({ id }: ToolServerRecord, until: number): Opening {
   return { type: 'unreachable', reason: describeSkipped(id, until), cause: 'skipped' };
 }
 
-/** What follows from the notes of the process before this one. */
+/** The conclusions from the notes of the previous process. */
 function afterStart({ ends, opening, suspects, skipped: before }: Noted, now: number): Noted {
   const [only, ...others] = opening;
   const skipped = new Map([...before].filter(([, until]) => now - until < forgottenMs));

@@ -74,7 +74,7 @@ interface OpeningState {
   hasten: () => void;
   /** The load that a chat has given up waiting for: until it ends, no other chat waits for it. */
   slow: Promise<Opening> | undefined;
-  /** What chats use. A failure does not replace an `opened` one. */
+  /** The opening that chats use. A failure does not replace an `opened` one. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
   loadedAt: number | undefined;

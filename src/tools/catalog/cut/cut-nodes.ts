@@ -5,7 +5,7 @@ import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
 
 /** How much less important a schema is than the one that holds it: what is required comes first, then what is near the root. */
 export const steps = { required: 0, optional: 2, items: 1, branch: 1, values: 2, repeated: 8 };
-/** What is less important than this is left out. */
+/** Less important schemas are omitted. */
 export const maxPriority = 200;
 /** The part of what is left that the optional members of one object, or the alternatives of one value, may take. */
 const shareOfMembers = { outer: 0.5, inner: 0.125 };
@@ -25,7 +25,7 @@ export interface Cut {
   left: number;
   /** All that is written, outer before inner. */
   readonly nodes: SchemaNode[];
-  /** What is to be expanded, by priority. */
+  /** Schemas to expand, by priority. */
   readonly queue: SchemaNode[][];
   /** Where the target of a reference was first written out. */
   readonly writtenAt: Map<string, string>;
@@ -53,7 +53,7 @@ export interface SchemaNode {
 interface Placing extends Pick<SchemaNode, 'pointer' | 'priority' | 'opened' | 'holder'> {
   /** Characters that the holder writes beside it. */
   overhead: number;
-  /** What it may take. */
+  /** The characters it may take. */
   room: number;
 }
 
@@ -114,7 +114,7 @@ export function roomIn({ left }: Cut, { priority }: SchemaNode): number {
   return left * (priority <= outerPriority ? shareOfMembers.outer : shareOfMembers.inner);
 }
 
-/** What is known of a place below another one. */
+/** A schema below another one. */
 export function below(node: SchemaNode, step: number, token?: string): Pick<SchemaNode, 'pointer' | 'priority' | 'opened' | 'holder'> {
   return {
     pointer: token === undefined ? node.pointer : `${node.pointer}/${token}`,

@@ -32,7 +32,7 @@ export interface SchemaPart {
   pointer: string;
 }
 
-/** Of a description at first; what is left in the end lengthens the most important ones. */
+/** The initial length of a description. Remaining characters lengthen the most important ones at the end. */
 const shortDescription = 100;
 const longDescription = 1_000;
 /** The part of all characters that the choices of one value may take. */

@@ -9,11 +9,11 @@ import { functionTokens } from './cut-spec.ts';
 /** One description: half of what a function may take, because several of them stay in the conversation. */
 const partCharacters = (functionTokens / 2) * charactersPerToken;
 
-/** Of what a model wrote, in an error. */
+/** Characters of a model's text that an error repeats. */
 const shownCharacters = 200;
 /** Names in an error. */
 const shownNames = 40;
-/** Of the function's own description, where no part is asked for. */
+/** Characters of the function's own description, if no part is requested. */
 const describedCharacters = 4_000;
 
 /** A function by which a model reads any part of the parameters of `tools`, all of them by their offered names. `name` must be free. */
@@ -55,7 +55,7 @@ function describe(tools: ReadonlyMap<string, Tool>, name: string, pointer: strin
     part.pointer === ''
       ? { name: offered, description: description.slice(0, describedCharacters) }
       : { name: offered, pointer: part.pointer };
-  // Whatever is described can be called.
+  // Every described function can be called.
   return { type: 'result', value: { ...head, schema }, offers: [offered] };
 }
 

@@ -70,7 +70,7 @@ function oneOf(schemas: JsonValue[]): JsonValue {
   return others.length === 0 ? (only ?? {}) : { anyOf: [...new Set(schemas)] };
 }
 
-/** Of items that have a schema each. */
+/** The number of items that each have their own schema. */
 function itemAt(view: FlatSchema, token: string): JsonValue | undefined {
   const first = keywordOf(view, 'prefixItems');
   return Array.isArray(first) && /^\d{1,9}$/.test(token) ? first[Number(token)] : undefined;

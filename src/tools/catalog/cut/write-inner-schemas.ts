@@ -133,7 +133,7 @@ function writeOthers(cut: Cut, node: SchemaNode, areMembersComplete: boolean): b
   return true;
 }
 
-/** Of one part of the schema, because `items` holds for what follows the `prefixItems` beside it. */
+/** Taken from one part of the schema, because `items` applies to the items after the `prefixItems` beside it. */
 export function writeItems(cut: Cut, node: SchemaNode): boolean {
   const parts = node.flat.parts.filter(({ items, prefixItems }) => items !== undefined || prefixItems !== undefined);
   const [part] = parts;

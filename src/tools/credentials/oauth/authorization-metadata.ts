@@ -9,7 +9,7 @@ import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 
-/** Of one text and one list in metadata: far more than addresses and names have. */
+/** Limits for a text and a list in metadata: far more than addresses and names need. */
 const maxCharacters = 2_000;
 const maxEntries = 1_000;
 
@@ -45,7 +45,7 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   }
 }
 
-/** What the gateway uses (RFC 8414, section 2, and of OpenID providers). Whatever has another type, or no end, is as if it were missing. */
+/** The members that the gateway uses (RFC 8414, section 2, and OpenID providers). Members of other types or excessive length are ignored. */
 function metadataIn(json: JsonObject): JsonObject {
   const texts = [
     'issuer',
@@ -67,7 +67,7 @@ function metadataIn(json: JsonObject): JsonObject {
     ...Object.fromEntries(texts.map((name) => [name, textAt(json, name)])),
     ...Object.fromEntries(lists.map((name) => [name, textsAt(json, name)])),
     ...Object.fromEntries(flags.map((name) => [name, ownValue(json, name) === true])),
-    // What is no list announces nothing.
+    // Anything but a list announces nothing.
     code_challenge_methods_supported: methods && (textsAt(json, 'code_challenge_methods_supported') ?? []),
   });
 }
@@ -129,7 +129,7 @@ export function textsAt(object: JsonObject, key: string): string[] | undefined {
   return value.filter((entry): entry is string => typeof entry === 'string' && entry.length <= maxCharacters).slice(0, maxEntries);
 }
 
-/** Whatever a server says is shown in part. */
+/** Texts of servers are shown in part. */
 export function shown(text: string): string {
   return text.slice(0, 200);
 }

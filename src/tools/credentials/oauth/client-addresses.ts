@@ -31,7 +31,7 @@ export function clientIdAt(publicUrl: string, issuerMark?: string): string {
   return `${publicUrl}${metadataPath}${issuerMark === undefined ? '.json' : `/${issuerMark}`}`;
 }
 
-/** What the gateway says of itself as a client (OAuth Client ID Metadata Document). Undefined for what is no mark. */
+/** The gateway's description of itself as a client (OAuth Client ID Metadata Document). Undefined for an invalid mark. */
 export function clientMetadata(publicUrl: string, issuerMark?: string): JsonObject | undefined {
   if (issuerMark !== undefined && !markPattern.test(issuerMark)) return undefined;
   return {

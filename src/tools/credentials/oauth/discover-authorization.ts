@@ -10,7 +10,7 @@ import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
 
-/** What is known of the authorization server of a tool server. */
+/** The discovered authorization server of a tool server. */
 export interface FoundAuthorization {
   server: AuthorizationServer;
   /** The server has said itself who it is, by metadata. */
@@ -27,7 +27,7 @@ const probe = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } },
 };
 
-/** What it holds is an address and some scopes. The library takes a third of a second for a header as long as one may be. */
+/** The header holds an address and some scopes. The library takes a third of a second for one of the maximum length. */
 const longestChallenge = 4_000;
 
 /**
@@ -119,7 +119,7 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
   });
   if (response.status !== 401 || (response.headers.get('www-authenticate') ?? '').length > longestChallenge) return {};
   try {
-    // Of this library only the check of an answer reads challenges.
+    // In this library, only the check of an answer reads challenges.
     await processRevocationResponse(response);
   } catch (error) {
     if (error instanceof WWWAuthenticateChallengeError) return error.cause.find(({ scheme }) => scheme === 'bearer')?.parameters ?? {};

@@ -31,7 +31,7 @@ import { revokeTokens } from './revoke-tokens.ts';
 import { withOfflineAccess } from '../../definitions/scopes.ts';
 import { tokensIn } from './tokens-in.ts';
 
-/** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */
+/** The state between `begin` and `complete`. Plain JSON, and secret: it contains the verifier and, with some servers, the client's secret. */
 export interface PendingAuthorization {
   verifier: string;
   issuer: string;

@@ -11,7 +11,7 @@ import { GatewayError, OutboundError } from '../../../core/errors.ts';
 /** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */
 const errorCode = /^[a-z0-9_.-]{1,60}$/i;
 
-/** Of a token endpoint that may do otherwise the next time. */
+/** Errors of a token endpoint that a later attempt may not meet. */
 const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 const tooManyRequests = 429;
 
@@ -39,7 +39,7 @@ function codeIn({ error }: ResponseBodyError | AuthorizationResponseError): stri
   return errorCode.test(error) ? error : 'an error code that OAuth does not have';
 }
 
-/** What a browser comes back with from an authorization server. */
+/** The parameters that a browser returns from an authorization server. */
 interface BroughtBack {
   server: AuthorizationServer;
   client: Client;

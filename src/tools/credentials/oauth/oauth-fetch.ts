@@ -65,7 +65,7 @@ export function createOAuthFetch(
   };
 }
 
-/** Of JSON: the library and we parse an answer several times, on the main thread. */
+/** Values in JSON: the library and the gateway parse an answer several times, on the main thread. */
 function isTooMuch(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false;
   return isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, oauthAnswerValues);

@@ -8,7 +8,7 @@ import { oauthTokenCharacters } from './openid-client.ts';
 
 /** No answer may say more: dates end somewhere. */
 const longestLifeMs = 10 * 365 * 24 * 60 * 60 * 1_000;
-/** What a header may carry (RFC 6750, section 2.1, and whatever else is visible). */
+/** Characters that a header may carry (RFC 6750, section 2.1, and other visible characters). */
 const sendableToken = /^[\x21-\x7e]+$/;
 
 type Tokens = Pick<OAuthCredential, 'accessToken' | 'refreshToken' | 'expires' | 'refreshFrom' | 'scopes'>;

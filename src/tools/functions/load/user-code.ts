@@ -43,7 +43,7 @@ function stackOf(error: unknown): string {
   }
 }
 
-/** What a module threw, which may be anything, in words. */
+/** The message of anything that a module has thrown. */
 export function messageOfThrown(error: unknown): string {
   try {
     return error instanceof Error ? error.message : String(error);

@@ -46,7 +46,7 @@ export interface OpenedState extends FunctionState {
 
 /** By key, the value as JSON text. */
 type Entries = ReadonlyMap<string, string>;
-/** What a call makes of the saved value of a key; undefined removes the key. */
+/** How a call changes the saved value of a key; undefined removes the key. */
 type Changes = ReadonlyMap<string, StateUpdate>;
 
 const bounds = { maxNotes: stateChats, maxCharacters: stateLastingCharacters };

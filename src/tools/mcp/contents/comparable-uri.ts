@@ -1,4 +1,4 @@
-/** What servers make of a URI, so that spellings which lead to one resource are equal. */
+/** Normalizes a URI as servers do, so that spellings of the same resource are equal. */
 export interface ComparableUri {
   /** Empty for a bare path. */
   scheme: string;

@@ -36,7 +36,7 @@ function askedUri(own: string): AskedUri {
   return { own, comparable: () => (comparable ??= comparableUri(own)) };
 }
 
-/** Of the rules of administrators, which are few. */
+/** Compiled rules of administrators, which are few. */
 const comparableRules = new LRUCache<string, ComparableUri>({ max: 1_000 });
 
 function comparableRule(entry: string): ComparableUri {

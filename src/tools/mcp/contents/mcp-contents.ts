@@ -194,7 +194,7 @@ function requirePassable(record: ToolServerRecord, answer: object): JsonObject {
   return answer as JsonObject;
 }
 
-/** Of all texts in it. */
+/** Characters of all texts in it. */
 function charactersOf(value: JsonValue): number {
   if (typeof value === 'string') return value.length;
   if (!isContainer(value)) return 0;

@@ -7,7 +7,7 @@ import { maskOfEverythingSent } from '../../outgoing/secrets-to-mask.ts';
 import { definitionParts, fingerprintOf } from './definition-hashes.ts';
 import type { DefinitionHashes, ListedDefinition } from './definition-hashes.ts';
 
-/** Of the pinned definitions of one server, as JSON, so that a changed one can be compared; beyond that only their hashes are kept. */
+/** Characters of the pinned definitions of one server, as JSON, for comparison with changed ones. Beyond it only hashes are stored. */
 export const mcpPinnedCharacters = 1024 * 1024;
 
 export type FactStore = Pick<Registry, 'readFact' | 'writeFact'>;
@@ -30,7 +30,7 @@ interface DefinitionWords {
 }
 
 interface Kept {
-  /** Of the hashes of these words: others are of an earlier definition. */
+  /** The hash of these texts; another hash belongs to an earlier definition. */
   fingerprint: string;
   definition: JsonObject;
 }

@@ -28,7 +28,7 @@ const eventData = [0x64, 0x61, 0x74, 0x61, 0x3a];
 /** What delimits messages in a body: a line (stdio), an event (`text/event-stream`), or the end of the body. */
 export type Framing = 'lines' | 'events' | 'body';
 
-/** What is known of an event stream once it has ended. */
+/** Facts about an event stream that has ended. */
 export interface StreamEnd {
   /** The server gave its events ids, so that the client can request the rest of a stream that was cut off. */
   isResumable: boolean;

@@ -84,7 +84,7 @@ function partOf({ argument, name, part }: ArgumentBinding, item: JsonValue, numb
   if (isContainer(item)) return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
   const file = readFileArgument(argument, scalarText(item));
-  // What the model says about this file is more exact than what the document says about all.
+  // The type that the model gives for this file is more exact than the document's type for all files.
   const type = file.type ?? part.type ?? (typeof file.bytes === 'string' ? 'text/plain' : 'application/octet-stream');
   return { name, content: file.bytes, type, fileName: file.name ?? fileNameFor(number === 1 ? name : `${name}-${number}`, type) };
 }

@@ -41,7 +41,7 @@ export interface OpenApiConnection {
   /** What no result may show of the headers that the connection adds, beside those that are named like credentials. */
   headerSecrets?: readonly Secret[];
   timeoutMs?: number;
-  /** What of a result goes to the model; more is read, so that the model can read the rest later. */
+  /** The part of a result that the model receives. More is read, so that the model can read the rest later. */
   maxResultBytes?: number;
 }
 

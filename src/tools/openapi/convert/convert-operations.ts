@@ -50,7 +50,7 @@ const writtenOutNodes = 2_000;
 const writtenOutCharacters = 200_000;
 /** Words of the arguments of one function that are searched. */
 const wordsCharacters = 4_000;
-/** What the frame of all definitions takes: `,"$defs":{}`. */
+/** Characters of the frame of all definitions: `,"$defs":{}`. */
 const definitionsFrame = 11;
 const otherServers =
   'Single paths or operations name servers. Only the paths of these are used: all requests go to the origin of this connection.';
@@ -58,7 +58,7 @@ const otherServers =
 const maxWarnings = 100;
 const warningCharacters = 1_000;
 
-/** What stays the same for all operations of a document. */
+/** State that all operations of a document share. */
 interface ConversionContext {
   document: JsonObject;
   isRecursive: RecursionFinder;
@@ -283,7 +283,7 @@ function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })
   return { type: 'object', properties, required, ...(additional !== undefined && { additionalProperties: additional }) };
 }
 
-/** What further members may be in one of the media types: one schema for all of them, or anything. */
+/** The schema of further members: one schema if all media types agree, otherwise any value. */
 function additionalOf(body: PlannedBody | undefined): JsonValue | undefined {
   const stated = (body === undefined ? [] : [body, ...body.alternatives]).flatMap(({ additional }) => additional ?? []);
   const [first] = stated;

@@ -6,7 +6,7 @@ const legal = /^[A-Za-z0-9_.-]{1,64}$/;
 const maxLength = 64;
 const order: readonly ArgumentBinding['in'][] = ['path', 'query', 'querystring', 'header', 'cookie', 'body'];
 
-/** What an argument is called on the wire, and where. */
+/** The name and location of an argument on the wire. */
 interface WireName {
   in: ArgumentBinding['in'];
   name: string;

@@ -16,7 +16,7 @@ const nameCharacters = 256;
 export interface SecuritySchemes {
   /** As `header:x-api-key`: what must not become an argument. */
   withheld: ReadonlySet<string>;
-  /** What an operation requires: its own `security`, else the document's, else any one of the schemes. */
+  /** The requirements of an operation: its own `security`, else the document's, else any one of the schemes. */
   alternativesFor(operation: JsonObject): CredentialSet[] | undefined;
 }
 

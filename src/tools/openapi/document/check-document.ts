@@ -7,7 +7,7 @@ import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 const maxNotes = 20;
 const noteCharacters = 300;
 const heading = 'Swagger schema validation failed.';
-/** Of a document without `paths`: the validator names the file, which there is none of. */
+/** The validator's message for a document without `paths` names a file that does not exist. */
 const noPaths = /^\[object Object\] is not a valid .*$/;
 /** Larger documents take a validator a second and more than a hundred megabytes, and their authors have checked them. */
 const checkedCharacters = 5_000_000;

@@ -42,7 +42,7 @@ export async function gatherFiles(
 ): Promise<{ files: number; warnings: string[] }> {
   const rootUrl = withoutFragment(url);
   const files: JsonObject = {};
-  /** What references to a file begin with now; undefined for a file that cannot be used. */
+  /** The new prefix of references to a file; undefined for a file that cannot be used. */
   const pointers = new Map<string, string | undefined>([[rootUrl, '#']]);
   const warnings: string[] = [];
   const inTurn = pLimit(parallelFetches);

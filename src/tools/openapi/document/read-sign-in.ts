@@ -5,7 +5,7 @@ import { scopesIn } from '../../definitions/scopes.ts';
 
 /** Far more than a document has. */
 const maxSchemes = 100;
-/** Of an address. */
+/** Characters of an address. */
 const maxCharacters = 2_000;
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query'];
 
@@ -32,7 +32,7 @@ export function readSignIn(document: JsonObject): DocumentSignIn | undefined {
   return undefined;
 }
 
-/** What the document and its operations require of a scheme: asking for more than that would be asking for rights that nobody uses. */
+/** The scopes that the document and its operations require. Requesting more would ask for rights that are never used. */
 function requiredScopes(document: JsonObject, scheme: string): string[] {
   return scopesIn(scopesListed(document, scheme));
 }

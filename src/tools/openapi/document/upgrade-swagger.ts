@@ -2,7 +2,7 @@ import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { formType, multipartType } from '../media-types.ts';
 
-/** What of an operation describes its request, in the words of OpenAPI 3. References of the parameters are resolved. */
+/** The parts of an operation that describe its request, in the terms of OpenAPI 3, with the references of parameters resolved. */
 export interface RequestParts {
   parameters: JsonObject[];
   requestBody: JsonValue | undefined;

@@ -10,7 +10,7 @@ import { readSignIn } from '../document/read-sign-in.ts';
 import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { checkDocumentKind, hidingSecrets, parseDocument, parseTree } from '../document/parse-document.ts';
 
-/** What is to be made of a document. */
+/** A document, and how to open it. */
 export interface DocumentJob {
   /** As it came: bytes or text in JSON or YAML, or an object, which is not changed and whose depth was limited when it was read. */
   source: Uint8Array | string | JsonObject;
@@ -19,20 +19,20 @@ export interface DocumentJob {
   budget: ConversionBudget;
   /** Whether a validator's notes are wanted, which take as long as everything else. */
   isChecked: boolean;
-  /** What was sent to fetch it: a server may repeat that in its document. */
+  /** Secrets that were sent to fetch it, because a server may repeat them in its document. */
   secrets?: readonly Secret[];
   /** This gateway's own id: what comes through it is left out. */
   gatewayId?: string;
 }
 
-/** What became of it. */
+/** An opened document. */
 export interface OpenedDocument<Converted = Conversion> {
   conversion: Converted;
   /** The document without its schemas, and with only the names of its paths: `info`, `servers`, security. */
   head: JsonObject;
   /** How people sign in, where the document says so. */
   signIn?: DocumentSignIn;
-  /** What a validator says about it, where that was wanted. */
+  /** A validator's findings, if they were requested. */
   notes: string[];
   /** Whether it is one file, so that an unchanged file is an unchanged document. */
   isOneFile: boolean;

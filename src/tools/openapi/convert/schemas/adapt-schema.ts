@@ -59,7 +59,7 @@ export class SchemaAdapter {
     this.#pointed = new PointedDefinitions(options.hide);
   }
 
-  /** What `$defs` has to hold; empty when nothing is recursive. */
+  /** The content of `$defs`; empty if nothing is recursive. */
   get definitions(): JsonObject {
     return this.#pointed.definitions;
   }
@@ -139,7 +139,7 @@ export class SchemaAdapter {
     return isNullable(schema) ? withNull(merged) : merged;
   }
 
-  /** What a reference points at; `opened` ends with that reference. */
+  /** The target of a reference; `opened` ends with that reference. */
   #adaptTarget(reference: string, position: Position): JsonObject | undefined {
     const { shared, keepsReferences, document } = this.#options;
     const isSharable = position.opened.length === 1 && !keepsReferences;

@@ -5,7 +5,7 @@ import type { KindFinder } from './discriminator-kinds.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import type { Pointer } from './pointed-definitions.ts';
 
-/** What all functions of a document share. */
+/** State that all functions of a document share. */
 export interface SharedAdaptation {
   budget: ConversionBudget;
   kinds: KindFinder;
@@ -21,7 +21,7 @@ export interface SharedAdaptation {
 interface InlinedSchema {
   schema: JsonObject;
   nodes: number;
-  /** What was spent on it. Each further use costs as much, because that is what it adds to the function. */
+  /** The budget it has cost. Each further use costs as much, because it adds as much to the function. */
   cost: number;
   height: number;
 }
@@ -39,11 +39,11 @@ export interface AdapterOptions {
   isRecursive: RecursionFinder;
   /** Keep every reference as a definition, not only recursive ones: longer chains of inlining grow without measure. */
   keepsReferences: boolean;
-  /** Of all schemas together; with `keepsReferences` of each definition, and of each schema that is adapted. */
+  /** Limits all schemas together; with `keepsReferences` each definition, and each schema that is adapted. */
   maxNodes: number;
   shared: SharedAdaptation;
   /** Where given, a definition that cannot be written is noted here by its name; else its error is thrown. */
   problems?: Map<string, OmittedOperation>;
-  /** What a definition is called where its name holds what must not be shown. */
+  /** Renames a definition whose name contains a secret. */
   hide?: (name: string) => string;
 }

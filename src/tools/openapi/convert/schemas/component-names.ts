@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../../shared/json.ts';
 
-/** What the schemas that references led to were called in their document. */
+/** The names that referenced schemas have in their document. */
 const componentNames = new WeakMap<JsonObject, string>();
 
 /** By the first reference that led to it. */

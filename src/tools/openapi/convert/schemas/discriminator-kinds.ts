@@ -126,7 +126,7 @@ function valueOf(document: JsonObject, reference: string): string {
   return stated ?? reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** What the base itself says of the property. */
+/** The values that the base itself states for the property. */
 function choicesOf(schema: JsonObject, property: string): string[] | undefined {
   const properties = ownValue(schema, 'properties');
   const own = isJsonObject(properties) ? ownValue(properties, property) : undefined;

@@ -31,15 +31,15 @@ export interface GatheredDefinitions {
   names: string[];
   /** Those for which there is no room: they stay open, so that any value is taken for them. */
   open: string[];
-  /** Of all of them, with their names. */
+  /** The characters of all of them, with their names. */
   characters: number;
-  /** What they take of `functionCharacters`. */
+  /** Their share of `functionCharacters`. */
   cost: number;
 }
 
-/** What the frame of a definition takes: quotes, a colon and a comma. */
+/** Characters of the frame of a definition: quotes, a colon and a comma. */
 const frameCharacters = 4;
-/** What building a definition takes besides its text, as characters: thousands of small ones take as long as a few large ones. */
+/** The cost of building a definition besides its text, in characters: thousands of small ones take as long as a few large ones. */
 const definitionCost = 400;
 /** For what has no room: any value. */
 export const openDefinition: JsonObject = { description: 'Any value. Its schema is too large to be shown here.' };

@@ -15,14 +15,14 @@ export class PointedDefinitions {
   readonly definitions: JsonObject = {};
   /** Pointers that were written so far. */
   pointers = 0;
-  /** What was pointed at since this list was set. */
+  /** The pointers written since this list was reset. */
   met: Pointer[] = [];
   readonly #names = new Map<string, string>();
   readonly #freeName = createNameChooser();
   readonly #waiting: Pointer[] = [];
   readonly #hide: (name: string) => string;
 
-  /** `hide`: what a definition is called where its name holds what must not be shown. */
+  /** `hide`: renames a definition whose name contains a secret. */
   constructor(hide: (name: string) => string = (name) => name) {
     this.#hide = hide;
   }

@@ -115,7 +115,7 @@ export function withNull(schema: JsonObject): JsonObject {
   return result;
 }
 
-/** Of a choice between a schema and null: the schema that accepts null, where that takes one more type and no `anyOf`. */
+/** Turns a choice between a schema and null into the schema that accepts null, if that needs only one more type and no `anyOf`. */
 export function nullableChoice(choices: readonly JsonObject[]): JsonObject | undefined {
   const [other, another] = choices.filter((choice) => choice['type'] !== 'null');
   if (choices.length !== 2 || other === undefined || another !== undefined) return undefined;

@@ -7,7 +7,7 @@ const smallestParameters = 500;
 const largestParameters = 256 * 1024;
 /** Looking for parts reads what is nested once a level; deeper ones than real documents have are left as they are. */
 const longestReading = 12;
-/** What a reference and the frame of a definition take themselves. */
+/** Characters of a reference, and of the frame of a definition. */
 const referenceCharacters = 45;
 const definitionCharacters = 20;
 const pointer = '#/$defs/';
@@ -56,7 +56,7 @@ export function shareDefinitions(parameters: JsonObject, nameOf: (schema: JsonOb
   const known = isJsonObject(parameters['$defs']) ? parameters['$defs'] : {};
   const names = new Map<string, string>();
   const taken = new Set(Object.keys(known));
-  // What equals an existing definition takes its name.
+  // A schema that equals an existing definition takes its name.
   for (const [name, schema] of Object.entries(known)) names.set(JSON.stringify(schema), name);
   for (const { text, hint } of worthy) if (!names.has(text)) names.set(text, freeName(hint, taken));
   const definitions: JsonObject = {};
