@@ -101,7 +101,7 @@ describe('models', () => {
         text: `ollama (${dead}): Nothing listens at ${dead}. Is it running, and is the port right?`,
         cure: expect.stringContaining('Start Ollama'),
       },
-      { level: 'ok', text: expect.stringContaining('no language model') },
+      { level: 'ok', text: expect.stringContaining('not a language model') },
     ]);
     expect(countBroken(sections)).toBe(1);
   });
@@ -137,7 +137,7 @@ describe('models', () => {
 
   it.each([
     ['OLLAMA_BASE_URLS', '/api', 'Set the address without this ending'],
-    ['OPENAI_API_BASE_URLS', '', 'up to and with /v1; set its key'],
+    ['OPENAI_API_BASE_URLS', '', 'end the address with /v1; set its key'],
   ])('has a cure for an address of %s that ends with "%s"', async (setting, end, cure) => {
     const url = await peer(404, 'page not found');
     const [found] = findingsOf(await examine({ [setting]: `${url}${end}` }), 'Models');
@@ -266,7 +266,7 @@ describe('this machine', () => {
 
   it('finds a file in the way of the data folder', async () => {
     writeFileSync(join(folder, 'data'), '');
-    const expected = { level: 'broken', text: expect.stringContaining('ENOTDIR'), cure: expect.stringContaining('file in the way') };
+    const expected = { level: 'broken', text: expect.stringContaining('ENOTDIR'), cure: expect.stringContaining('file blocks the path') };
     expect(await examineFolder(join(folder, 'data'))).toMatchObject(expected);
     expect(await examineFolder(join(folder, 'data', 'deeper'))).toMatchObject(expected);
   });
