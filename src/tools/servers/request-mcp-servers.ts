@@ -10,7 +10,7 @@ import { requestPeer } from '../mcp/mcp-peer.ts';
 import type { McpPeer } from '../mcp/mcp-peer.ts';
 import type { Operation } from '../definitions/operation.ts';
 import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
-import { mayReachPrivate } from './request-servers.ts';
+import { mayReachPrivate } from './request-trust.ts';
 
 /** Servers of one request that are connected to at the same time, each of which may send lists of the largest size. */
 const requestMcpAtOnce = 4;

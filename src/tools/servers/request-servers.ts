@@ -4,10 +4,11 @@ import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts'
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { SendOutbound, Trust } from '../../core/outbound.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { trustOf } from './request-trust.ts';
 import { readSpecs } from './read-specs.ts';
 import type { DescribedFunction } from './read-specs.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
@@ -192,15 +193,6 @@ function codeOf(error: unknown): string {
 function cutWarning({ server, index }: ServerContext, { count, reason }: { count: number; reason: string }): Warning {
   const message = `At least ${count} functions of the tool server ${new URL(server.url).origin} (tool_servers.${index}) are left out: ${reason}.`;
   return { code: 'functions_left_out', message };
-}
-
-/** Callers who may reach private addresses anyway may also name them in a request. */
-export function mayReachPrivate({ caller }: Pick<RunContext, 'caller'>): boolean {
-  return caller.role === 'admin' || caller.isOpen;
-}
-
-function trustOf(run: RunContext): Trust {
-  return { kind: 'request', mayReachPrivate: mayReachPrivate(run) };
 }
 
 async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<OpenedDocument> {

@@ -48,7 +48,11 @@ describe('beginning a sign-in', () => {
     ['another issuer', { metadata: changed((json) => ({ ...json, issuer: 'https://evil.test' })) }, /evil\.test.* instead of/],
     ['PKCE without S256', { metadata: changed((json) => ({ ...json, code_challenge_methods_supported: ['plain'] })) }, /PKCE with S256/],
     ['no word of PKCE', { metadata: changed(({ code_challenge_methods_supported: _methods, ...json }) => json) }, /PKCE with S256/],
-    ['a script to sign in at', { metadata: changed((json) => ({ ...json, authorization_endpoint: 'javascript:alert(1)' })) }, /no https address/],
+    [
+      'a script to sign in at',
+      { metadata: changed((json) => ({ ...json, authorization_endpoint: 'javascript:alert(1)' })) },
+      /no https address/,
+    ],
     ['no metadata', { metadata: () => new Response(null, { status: 404 }) }, /has no metadata .*Set authorize_url/],
     ['no metadata where it points', { resource: () => new Response(null, { status: 404 }) }, /no metadata exists there/],
     ['a failing server', { metadata: () => new Response(null, { status: 503 }) }, /HTTP 503/],

@@ -22,7 +22,7 @@ import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { requireEndpoint } from './authorization-metadata.ts';
 import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
 import type { FoundAuthorization } from './discover-authorization.ts';
-import { explainOAuthFailure, isRefusal, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
+import { explainOAuthFailure, isRefusal, isUnknownClient, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
@@ -296,8 +296,4 @@ function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthoriza
     'forbidden',
     `The answer comes from a different authorization server than ${authorizeOrigin}, which was asked, so it was not used. Tell the administrator of this gateway.`,
   );
-}
-
-function isUnknownClient(code: string | undefined): boolean {
-  return code === 'invalid_client' || code === 'unauthorized_client';
 }

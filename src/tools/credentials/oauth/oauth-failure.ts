@@ -94,3 +94,8 @@ function reasonOf(error: unknown): string | undefined {
   const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
   return isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : undefined;
 }
+
+/** Whether the authorization server does not know the client. */
+export function isUnknownClient(code: string | undefined): boolean {
+  return code === 'invalid_client' || code === 'unauthorized_client';
+}
