@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import type { Config } from './config/config.ts';
 
-/** What every `compose-*` function needs. */
+/** Shared by every `compose-*` function. */
 export interface AppContext {
   config: Config;
   logger: AppLog;

@@ -7,14 +7,18 @@ import { createServer } from '../http/create-server.ts';
 import type { ShownSetting } from '../http/routes/gateway/gateway.ts';
 import type { CatalogBackend } from '../models/catalog/catalog-backend.ts';
 import { createPrometheusMetrics } from '../observability/prometheus-metrics.ts';
+import type { PrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import { createUsageCounter } from '../observability/usage-counter.ts';
 import type { UsageCounter } from '../observability/usage-counter.ts';
 import { createRateLimiter } from '../policy/rate-limits.ts';
 import { createBrowserRelay } from '../relay/browser-relay.ts';
+import type { BrowserRelay } from '../relay/browser-relay.ts';
+import type { ActiveRuns } from '../runs/active-runs.ts';
 import { createInProcessBus } from '../relay/bus.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { newId } from './app-context.ts';
 import { composeAccess } from './compose/compose-access.ts';
+import { composeAdmin } from './compose/compose-admin.ts';
 import { composeApprovals } from './compose/compose-approvals.ts';
 import { composeChat } from './compose/compose-chat.ts';
 import { composeEgress } from './compose/compose-egress.ts';
@@ -24,20 +28,24 @@ import { composeDeletions } from './compose/compose-people.ts';
 import { composeModels } from './compose/compose-models.ts';
 import { composeRuns } from './compose/compose-runs.ts';
 import { createSignIns } from '../tools/credentials/sign-ins.ts';
+import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage } from './compose/compose-storage.ts';
-import type { OpenedStores } from './compose/compose-storage.ts';
+import type { Storage } from './compose/compose-storage.ts';
+import type { Stores } from '../storage/open-stores.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
 import { warnAtStart } from './startup-warnings.ts';
 
-/** The opened stores, and what tests replace; everything else follows from the configuration. */
-export interface AppParts extends OpenedStores {
+/** Everything else follows from the configuration. */
+export interface AppParts {
+  /** All stores, opened; their owner closes them after the gateway. */
+  stores: Stores;
   logger: FastifyBaseLogger;
   backends?: CatalogBackend[];
   send?: SendOutbound;
-  /** What `GET /api/settings` shows. */
+  /** The settings that `GET /api/settings` shows. */
   settings?: readonly ShownSetting[];
   /** Variables with the gateway's prefix that are no settings. */
   unknownVariables?: readonly string[];
@@ -76,17 +84,12 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const metrics = createPrometheusMetrics();
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server), metrics });
   const { send, keySet } = egress;
-  const storage = composeStorage(context, { ...parts, send });
+  const storage = composeStorage(context, { stores: parts.stores, send });
   const { registry, presets } = storage;
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
-  // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
-  const approvals = await composeApprovals(context, {
-    storage,
-    sendElicitation: relay.sendElicitation,
-    connections: () => ({ credentials: tools.credentials, signIns }),
-  });
+  // The parts of a chat: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
   const { models, lessons, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
@@ -94,7 +97,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   storage.owners.onDeleted(tools.forgetAllOf);
   storage.owners.onDeleted((ownerId) => lessons.forgetAllOf(ownerId));
   const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
-  const services = composeChat(context, { storage, models, tools, approvals, extensions });
+  const connections = { credentials: tools.credentials, signIns };
+  const approvals = await composeApprovals(context, { storage, sendElicitation: relay.sendElicitation, connections: () => connections });
+  const services = composeChat(context, { storage, models, tools: tools.catalog, approvals, extensions });
 
   // Runs, who may start them, and HTTP.
   const usage = createUsageCounter({ store: storage.usage, now, logger });
@@ -109,14 +114,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { endAllOf } = runs;
   const { runLog } = approvals;
   const { onOpened } = parts;
-  const closeSessionsOf = (callerId: string): Promise<void> =>
-    // If this fails, the sockets of other replicas still close later, when they check their keys again.
-    relay.closeSessionsOf(callerId).catch((error: unknown) => {
-      logger.warn(
-        { err: error, caller_id: callerId },
-        'the other replicas could not be notified to close the sockets of a key that has ended',
-      );
-    });
+  const closeSessionsOf = createSessionCloser(relay, logger);
   const { deleteAllOfKey, deletePerson } = composeDeletions({ storage, usage, closeSessionsOf, endAllOf, runLog });
   const access = composeAccess(context, {
     registry,
@@ -132,16 +130,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
-  metrics.observe({
-    activeRuns: () => runs.runs.countRunning(),
-    approvalsWaiting: () =>
-      storage.waitingRuns.openIds(now()).then(
-        (ids) => ids.length,
-        () => undefined,
-      ),
-    sessions: () => relay.counts().sessions,
-    sockets: () => relay.counts().connected,
-  });
+  observeState(metrics, { runs: runs.runs, relay, storage, now });
   const { settings = [], unknownVariables = [] } = parts;
   const examine = createExaminer({
     config,
@@ -149,7 +138,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     send,
     backends: parts.backends,
     unknownVariables,
-    servers: () => tools.servers(),
+    servers: tools.servers.states,
     lessons,
     loaded: () => extensions.loaded(),
     boundPort: () => boundPortOf(server),
@@ -157,6 +146,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(allRoutes, {
     ...runs,
     ...access,
+    ...composeSockets({ storage, runs: runs.runs, relay, models, log: logger, now }),
+    admin: composeAdmin(storage, tools, models),
     context,
     storage,
     models,
@@ -206,7 +197,38 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   };
 }
 
-/** Runs and calls are counted for the operator's metrics, and for whoever used them. */
+/** Closes the sockets of a key that has ended. If that fails, the sockets of other replicas close later, when they check their keys again. */
+function createSessionCloser(relay: BrowserRelay, logger: FastifyBaseLogger): (callerId: string) => Promise<void> {
+  return (callerId) =>
+    relay.closeSessionsOf(callerId).catch((error: unknown) => {
+      logger.warn(
+        { err: error, caller_id: callerId },
+        'the other replicas could not be notified to close the sockets of a key that has ended',
+      );
+    });
+}
+
+interface ObservedState {
+  runs: ActiveRuns;
+  relay: BrowserRelay;
+  storage: Storage;
+  now: () => number;
+}
+
+function observeState(metrics: PrometheusMetrics, { runs, relay, storage, now }: ObservedState): void {
+  metrics.observe({
+    activeRuns: () => runs.countRunning(),
+    approvalsWaiting: () =>
+      storage.waitingRuns.openIds(now()).then(
+        (ids) => ids.length,
+        () => undefined,
+      ),
+    sessions: () => relay.counts().sessions,
+    sockets: () => relay.counts().connected,
+  });
+}
+
+/** Runs and calls are counted for the operator's metrics, and for the caller who used them. */
 function countingBoth(metrics: Metrics, usage: UsageCounter): Metrics {
   return {
     countRun(run) {

@@ -14,8 +14,8 @@ const list = 'console-files.json';
 const lookEveryMs = 1_000;
 
 /**
- * Finds the console: in a bundle beside the program, otherwise in the folder where it is kept for these sources. Where it is missing there, it is made
- * in a process of its own, which takes a second or two; whoever asks meanwhile waits. A change of its sources shows with the first page a second later.
+ * Finds the console: in a bundle beside the program, otherwise in the folder that was built from these sources. If that is missing, it is built in
+ * a separate process, which takes a second or two; requests wait meanwhile. A change of the sources shows with the first page a second later.
  */
 export function createConsoleFolder(log: AppLog): () => Promise<ConsoleFolder> {
   const isBundled = existsSync(new URL(list, shell));

@@ -6,7 +6,7 @@ const timeoutMs = 3_000;
 /** `/ready` names every backend and tool server. */
 const answerBytes = 256 * 1024;
 
-/** What this machine answers at an address. @throws OutboundError, or the time limit's reason */
+/** The answer of this machine at an address. @throws OutboundError, or the time limit's reason */
 export async function getLocally(url: string, send: SendOutbound): Promise<{ status: number; text: string }> {
   const { status, body } = await send({
     method: 'GET',

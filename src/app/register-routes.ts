@@ -1,6 +1,4 @@
-import type { FastifyPluginAsync } from 'fastify';
-import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
-import { createPresetValidator } from '../admin/validate-preset.ts';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { limits } from '../core/limits.ts';
 import type { Section } from '../core/finding.ts';
 import type { Logins } from '../core/callers/login.ts';
@@ -9,9 +7,6 @@ import type { SignIns } from '../core/callers/sign-in.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
-import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
-import { createKeptConversations } from '../http/dialects/socket/kept-conversations.ts';
-import { createSessionAnswers, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
 import { approvalPageRoutes } from '../http/routes/runs/approval-page.ts';
 import { approvalRoutes } from '../http/routes/runs/approvals.ts';
 import { chatRoutes } from '../http/routes/chats/chat.ts';
@@ -48,20 +43,22 @@ import type { UsageCounter } from '../observability/usage-counter.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import { connectionSchema } from '../storage/connection-schema.ts';
 import { presetSchema, toPresetWire } from '../storage/preset-schema.ts';
-import { parseToolServerConnection, parseToolServerConnections } from '../storage/tool-server-connection.ts';
-import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
 import type { AppContext } from './app-context.ts';
 import type { Access } from './compose/compose-access.ts';
+import type { Admin } from './compose/compose-admin.ts';
 import type { Models } from './compose/compose-models.ts';
 import type { Runs } from './compose/compose-runs.ts';
+import type { Sockets } from './compose/compose-sockets.ts';
 import type { Storage } from './compose/compose-storage.ts';
+import type { Tools } from './compose/compose-tools.ts';
 import { createConsoleFolder } from './console-folder.ts';
 import { version } from './version.ts';
 
-interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access {
+interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access, Sockets {
   context: AppContext;
   storage: Storage;
-  tools: ToolCatalog;
+  tools: Tools;
+  admin: Admin;
   signIns: SignIns;
   logins: Logins | undefined;
   relay: BrowserRelay;
@@ -78,59 +75,48 @@ interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access {
 
 /** Every route of the gateway, with the services that it needs. */
 export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
-  const {
-    context,
-    storage,
-    models,
-    passOn,
-    tools,
-    runs,
-    invoke,
-    decisions,
-    linked,
-    relay,
-    limiter,
-    authenticator,
-    keys,
-    gatewayId,
-    signIns,
-    logins,
-  } = parts;
-  const { config, now } = context;
-  const { registry, presets, chats } = storage;
-  const { corsOrigins: allowedOrigins, clientStallTimeoutMs: stallMs, storeChats: isStoring } = config;
-  const { inspector } = tools;
+  await registerGateway(app, parts);
+  await registerChats(app, parts);
+  await registerModels(app, parts);
+  await registerRuns(app, parts);
+  await registerTools(app, parts);
+  await registerAccess(app, parts);
+};
 
-  await gatewayRoutes(app, { ...parts, version, isDraining: () => runs.isDraining(), registry });
+/** The gateway itself: health, the console, descriptions, metrics, and usage. */
+async function registerGateway(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, storage, runs, logins, usage } = parts;
+  const { registry } = storage;
+  const listed = { servers: parts.tools.servers.states };
+  await gatewayRoutes(app, { ...parts, tools: listed, version, isDraining: () => runs.isDraining(), registry });
   await consoleRoutes(app, { version, findConsole: createConsoleFolder(context.logger), hasSignIn: logins !== undefined });
-  await loginRoutes(app, { logins, publicUrl: config.publicUrl, now });
   await descriptionRoutes(app, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
   await doctorRoute(app, { examine: parts.examine });
   await metricsRoute(app, { metrics: parts.metrics });
-  const conversations = createKeptConversations({
-    store: storage.noteStores.conversation,
-    fallback: storage.fallbackNotes,
-    now,
-    onFault: (error) => app.log.error({ err: error }, 'conversations over sockets cannot be stored at the moment; a restart loses them'),
-  });
+  await usageRoutes(app, { usage: storage.usage, flush: usage.flush, deletePerson: parts.deletePerson, now: context.now });
+}
+
+async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, storage, runs, relay, limiter, authenticator } = parts;
+  const { config, now } = context;
+  const { publicUrl, clientStallTimeoutMs: stallMs } = config;
   await app.register(socketRoute, {
     relay,
     authenticateToken: authenticator.findByToken,
     openCaller: authenticator.findOpenCaller,
-    allowedOrigins,
-    publicUrl: config.publicUrl,
+    allowedOrigins: config.corsOrigins,
+    publicUrl,
     pingIntervalMs: config.wsPingIntervalMs,
     now,
-    startChat: startSocketChat({ runs, conversations }),
+    startChat: parts.startChat,
     cancelRun: runs.cancel,
     cancelSession: runs.cancelSession,
     interruptChat: parts.interruptChat,
     limiter,
-    defaultModel: createDefaultModel(models),
+    defaultModel: parts.defaultModel,
   });
-  const answerToSession = createSessionAnswers({ runs, relay, log: app.log });
   await chatRoutes(app, {
-    publicUrl: config.publicUrl,
+    publicUrl,
     startRun: runs.start,
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
@@ -138,55 +124,72 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     storages: { [responses.name]: createResponseStorage(parts.storedResponses) },
     interruptChat: parts.interruptChat,
     limiter,
-    answerToSession,
+    answerToSession: parts.answerToSession,
     stallMs,
     now,
   });
-  await modelRoutes(app, { models });
+  await storedChatRoutes(app, { store: storage.chats, isStoring: config.storeChats });
+  await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
+}
+
+async function registerModels(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, storage, models, passOn, admin } = parts;
+  const { bodyLimitBytes, clientStallTimeoutMs: stallMs } = context.config;
   const { countPassed } = parts.usage;
-  await passedRoutes(app, { passOn, countPassed, formBytes: Math.max(config.bodyLimitBytes, limits.formBytes), stallMs });
+  await modelRoutes(app, { models });
+  await passedRoutes(app, { passOn, countPassed, formBytes: Math.max(bodyLimitBytes, limits.formBytes), stallMs });
   await countTokensRoute(app, { models });
   await ollamaRoutes(app, { models, version, countPassed });
-  await storedChatRoutes(app, { store: chats, isStoring });
-  await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
+  await presetRoutes(app, { presets: storage.presets, toWire: toPresetWire, findUnknown: admin.findUnknown });
+}
+
+async function registerRuns(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, runs, decisions, decidedRuns, connected, linked, authenticator: callers, limiter } = parts;
+  const { config, now } = context;
+  const { publicUrl, clientStallTimeoutMs: stallMs } = config;
   await runRoutes(app, { log: parts.runLog, runs, cancelWaiting: parts.suspended.cancel });
-  await approvalRoutes(app, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
-  await resumeRoute(app, { connected: parts.connected, runs, decidedRuns: parts.decidedRuns, stallMs, now });
-  await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
-  await toolRoutes(app, { tools, invoke, publicUrl: config.publicUrl });
-  await openApiToolRoutes(app, { tools, invoke, publicUrl: config.publicUrl, version, gatewayId });
-  await othersCredentialRoutes(app, { credentials: tools.credentials });
-  await credentialRoutes(app, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
-  await oauthCallbackRoutes(app, {
-    signIns,
-    callers: authenticator,
-    clientMetadata: (issuerMark) =>
-      config.publicUrl?.startsWith('https:') === true ? clientMetadata(config.publicUrl, issuerMark) : undefined,
-  });
-  await app.register(connectPageRoutes, { signIns, callers: authenticator, logins, publicUrl: config.publicUrl });
+  await approvalRoutes(app, { decisions, runs, decidedRuns, stallMs, now });
+  await resumeRoute(app, { connected, runs, decidedRuns, stallMs, now });
+  await app.register(approvalPageRoutes, { linked, callers, limiter, publicUrl });
+}
+
+async function registerTools(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, storage, tools, invoke, gatewayId, admin } = parts;
+  const { publicUrl, corsOrigins: allowedOrigins } = context.config;
+  const { catalog, inspector } = tools;
+  await toolRoutes(app, { tools: catalog, invoke, publicUrl });
+  await openApiToolRoutes(app, { tools: catalog, invoke, publicUrl, version, gatewayId });
   await mcpRoute(app, {
-    tools,
+    tools: catalog,
     contents: tools.contents,
     invoke,
     version,
     gatewayId,
     newId: context.newId,
     draining: parts.draining,
-    now,
+    now: context.now,
     allowedOrigins,
-    publicUrl: config.publicUrl,
+    publicUrl,
     onDeleted: storage.owners.onDeleted,
   });
+  await toolServerRoutes(app, { admin: admin.toolServers, inspector });
+  await app.register(openWebUiConfigRoutes, { admin: admin.toolServers, inspector });
+}
 
-  await usageRoutes(app, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });
-  await keyRoutes(app, { keys, hasFixedKey: config.adminKey !== undefined, now });
-  await presetRoutes(app, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
-  const admin = createToolServerAdmin({
-    registry,
-    inspector,
-    parseConnection: parseToolServerConnection,
-    parseConnections: parseToolServerConnections,
+/** Keys, people's credentials, and signing in. */
+async function registerAccess(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, tools, authenticator: callers, keys, signIns, logins } = parts;
+  const { config, now } = context;
+  const { publicUrl } = config;
+  const { credentials } = tools;
+  await loginRoutes(app, { logins, publicUrl, now });
+  await othersCredentialRoutes(app, { credentials });
+  await credentialRoutes(app, { credentials, signIns, publicUrl });
+  await oauthCallbackRoutes(app, {
+    signIns,
+    callers,
+    clientMetadata: (issuerMark) => (publicUrl?.startsWith('https:') === true ? clientMetadata(publicUrl, issuerMark) : undefined),
   });
-  await toolServerRoutes(app, { admin, inspector });
-  await app.register(openWebUiConfigRoutes, { admin, inspector });
-};
+  await app.register(connectPageRoutes, { signIns, callers, logins, publicUrl });
+  await keyRoutes(app, { keys, hasFixedKey: config.adminKey !== undefined, now });
+}

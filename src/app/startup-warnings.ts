@@ -52,13 +52,13 @@ async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFi
 }
 
 function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void {
-  for (const name of names) log.warn({ setting: name }, `${name} is no setting and has no effect. ${cureOfUnknownVariable(name)}`);
+  for (const name of names) log.warn({ setting: name }, `${name} is not a setting and has no effect. ${cureOfUnknownVariable(name)}`);
 }
 
-/** Nothing slows down whoever tries keys, so a shorter one is found. */
+/** Nothing slows down an attacker who tries keys, so a shorter one can be guessed. */
 const guessableCharacters = 16;
 
-/** What is wrong with `TOOLWHARF_ADMIN_KEY`, and the cure. Undefined if nothing is. */
+/** The problem with `TOOLWHARF_ADMIN_KEY`, and the fix. Undefined if there is none. */
 export function weakAdminKey({ adminKey }: Pick<Config, 'adminKey'>): { problem: string; cure: string } | undefined {
   if (adminKey === undefined || adminKey.length >= guessableCharacters) return undefined;
   return {

@@ -40,12 +40,13 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
-  const { connection, registry: store, ...stores } = openStores({ file, secret, cacheMs: registryCacheMs });
+  const stores = openStores({ file, secret, cacheMs: registryCacheMs });
+  const { connection } = stores;
   await requireUsableDatabase(connection, file);
   await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: little can be stored'));
   const releaseDatabase = lockDatabase(file);
   const time = await openBundledTimeServer({
-    store,
+    store: stores.registry,
     fixed: config.toolServers,
     demo: config.demo,
     start: () => startTimeServer({ host: '127.0.0.1', port: 0 }),
@@ -63,9 +64,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       logger,
       settings,
       unknownVariables: findUnknownVariables(environment),
-      registry,
-      ...stores,
-      requireWritable: connection.requireWritable,
+      stores: { ...stores, registry },
       onOpened: () => showStartKey(app.startKey, address),
     },
   );

@@ -92,7 +92,7 @@ export async function discoverKeySet(issuer: string, { readDocument }: Pick<Toke
   // OpenID Connect Discovery 1.0, section 4.3: otherwise one provider could speak for another.
   if (named !== issuer)
     throw unavailable(
-      new Error(`The issuer calls itself ${JSON.stringify(named)}. Set OIDC_ISSUER to exactly this, if it is the one you mean.`),
+      new Error(`The issuer calls itself ${JSON.stringify(named)}. Set OIDC_ISSUER to exactly this if it is the right provider.`),
     );
   if (typeof keySetUrl !== 'string' || !URL.canParse(keySetUrl)) throw unavailable(new Error('Discovery names no jwks_uri.'));
   const { protocol } = new URL(keySetUrl);

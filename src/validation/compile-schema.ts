@@ -3,15 +3,8 @@ import { _, Ajv2020, str } from 'ajv/dist/2020.js';
 import type { CodeKeywordDefinition, ErrorObject, KeywordCxt } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { isJsonObject } from '../shared/json.ts';
-import {
-  checkExactly,
-  exactKeywords,
-  findExactFault,
-  hasExactNumber,
-  namedSchemas,
-  toCheckedValue,
-  withNearestNumbers,
-} from './exact-values.ts';
+import { checkExactly, exactKeywords, findExactFault, hasExactNumber, toCheckedValue, withNearestNumbers } from './exact-values.ts';
+import { schemaMaps } from '../shared/json-schema/keywords.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isMultipleOf } from '../shared/exact-number.ts';
 import { countSteps, StepCounter, stepsOf } from './count-steps.ts';
@@ -151,7 +144,7 @@ function withoutRemovedKeywords(value: JsonValue, isNames = false): JsonValue {
     if (key === 'additionalProperties' && isClosedBesideParts) return [['unevaluatedProperties', false]];
     if (child === undefined || (!isNames && removedKeywords.has(key))) return [];
     if (!isNames && (key === 'enum' || key === 'const' || key === 'default')) return [[key, child]];
-    return [[key, withoutRemovedKeywords(child, !isNames && namedSchemas.has(key))]];
+    return [[key, withoutRemovedKeywords(child, !isNames && schemaMaps.has(key))]];
   });
   return Object.fromEntries(kept);
 }

@@ -1,5 +1,6 @@
 import { compareDecimals, ExactNumber, isMultipleOf, isNumber, isSameScalar, isWhole } from '../shared/exact-number.ts';
 import { isContainer, isJsonObject } from '../shared/json.ts';
+import { schemaMaps } from '../shared/json-schema/keywords.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /**
@@ -49,9 +50,6 @@ export function hasExactNumber(value: JsonValue | undefined): boolean {
   for (const name in value) if (hasExactNumber(value[name])) return true;
   return false;
 }
-
-/** Keywords whose keys are names. */
-export const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 
 const comparisons: Record<string, { words: string; holds: (difference: number) => boolean }> = {
   minimum: { words: '>=', holds: (difference) => difference >= 0 },
@@ -136,7 +134,7 @@ export function withNearestNumbers(schema: JsonValue, isNames = false): JsonValu
   if (!isJsonObject(schema)) return schema;
   const entries = Object.entries(schema).map(([keyword, stated]): [string, JsonValue | undefined] => {
     const isKept = stated === undefined || (!isNames && Object.hasOwn(checks, keyword));
-    return [keyword, isKept ? stated : withNearestNumbers(stated, !isNames && namedSchemas.has(keyword))];
+    return [keyword, isKept ? stated : withNearestNumbers(stated, !isNames && schemaMaps.has(keyword))];
   });
   return Object.fromEntries(entries);
 }

@@ -1,12 +1,10 @@
-import { findByPointer } from '../shared/json-pointer.ts';
+import { findByPointer } from '../shared/json-schema/pointer.ts';
+import { maxHops } from '../shared/json-schema/resolve.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /** Keywords that are looked at, over all schemas that apply to some part of the value: fifty milliseconds at most. */
 const maxSteps = 50_000;
-/** Schemas in place of each other (references, `allOf`); more mean a cycle. */
-const maxHops = 64;
-
 const dropped: ReadonlySet<string> = new Set(
   'title description examples example default $comment $defs definitions xml externalDocs'.split(' '),
 );
@@ -20,7 +18,7 @@ class TooMuch extends Error {}
 interface Walk {
   readonly root: JsonObject;
   readonly steps: { left: number };
-  /** The schemas in whose place this one stands. */
+  /** References and compositions (`allOf`, `anyOf`) that led here from the schema of this value. */
   readonly hops: number;
 }
 

@@ -4,10 +4,15 @@ import { buildApp } from '../../src/app/build-app.ts';
 import type { App, AppParts } from '../../src/app/build-app.ts';
 import { readConfig } from '../../src/app/config/config.ts';
 import type { Config } from '../../src/app/config/config.ts';
+import type { NoteStores } from '../../src/core/stores/note-store.ts';
 import type { ModelRecord } from '../../src/core/models/model.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { CatalogBackend } from '../../src/models/catalog/catalog-backend.ts';
 import { createLogger } from '../../src/observability/logger.ts';
+import { withoutUndefined } from '../../src/shared/without-undefined.ts';
+import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
+import type { Stores } from '../../src/storage/open-stores.ts';
 
 export interface TestApp extends App {
   config: Config;
@@ -24,18 +29,42 @@ const changes = /^(?:POST|PUT|PATCH|DELETE) \/api\/(?:keys|tool-servers|presets|
  */
 export async function testApp(
   environment: NodeJS.ProcessEnv,
-  parts: Partial<AppParts> & { config?: Partial<Config>; showsStartKey?: boolean } = {},
+  parts: Partial<Omit<AppParts, 'stores'>> & TestStores & { config?: Partial<Config>; showsStartKey?: boolean } = {},
 ): Promise<TestApp> {
-  const { config: overrides, showsStartKey = true, ...rest } = parts;
+  const { config: overrides, showsStartKey = true } = parts;
   const config = {
     ...readConfig({ DRAIN_TIMEOUT_MS: '1000', TOOLWHARF_DATA_DIR: tmpdir(), ...environment }, () => undefined),
     ...overrides,
   };
   const logLines: string[] = [];
   const logger = createLogger({ level: 'trace', destination: { write: (line) => void logLines.push(line) } });
-  const app = await buildApp(config, { logger, ...rest });
+  const stores = fillStores(parts, config);
+  const app = await buildApp(config, { logger, ...parts, stores });
   if (showsStartKey && app.startKey !== undefined) showStartKey(app.server, app.startKey);
-  return { ...app, config, logLines, [Symbol.asyncDispose]: () => app.close() };
+  async function close(): Promise<void> {
+    await app.close();
+    await stores.connection.close();
+  }
+  return { ...app, close, config, logLines, [Symbol.asyncDispose]: close };
+}
+
+/** The stores that a test brings; the others are in memory. */
+export interface TestStores extends Partial<Omit<Stores, 'noteStores' | 'connection'>> {
+  noteStores?: Partial<NoteStores>;
+  requireWritable?: () => Promise<void>;
+}
+
+function fillStores({ requireWritable, ...given }: TestStores & Pick<Partial<AppParts>, 'now'>, config: Config): Stores {
+  const { now = Date.now, registry, runs, waitingRuns, noteStores, chats, responses, credentials, oauthClients, signIns, usage } = given;
+  const stores = openStores({ file: ':memory:', secret: 'a secret of tests', now });
+  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, usage });
+  return {
+    ...stores,
+    ...brought,
+    registry: registry ?? createLayeredRegistry({ fixed: config.toolServers, store: stores.registry }),
+    noteStores: { ...stores.noteStores, ...noteStores },
+    connection: { ...stores.connection, ...(requireWritable && { requireWritable }) },
+  };
 }
 
 function showStartKey(server: FastifyInstance, startKey: string): void {

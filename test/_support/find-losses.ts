@@ -1,9 +1,10 @@
 import { isJsonObject, ownValue } from '../../src/shared/json.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import type { Operation } from '../../src/tools/openapi/operation.ts';
+import type { Operation } from '../../src/tools/definitions/operation.ts';
 import { readRequestParts } from '../../src/tools/openapi/convert/read-request-parts.ts';
 import { isReservedHeader } from '../../src/tools/openapi/request-rules.ts';
-import { followReferences, referenceOf } from '../../src/tools/openapi/load/resolve-references.ts';
+import { followReferences } from '../../src/tools/openapi/document/resolve-references.ts';
+import { referenceOf } from '../../src/shared/json-schema/resolve.ts';
 
 const spendNothing = (): void => undefined;
 /** Deep enough to pass through everything that is not recursive in real documents. */

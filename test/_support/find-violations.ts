@@ -39,9 +39,9 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^oauth4webapi$/, files: /^src\/tools\/credentials\/oauth\/.+\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },
   { packages: /^jose$/, files: /^src\/policy\/(?:session-tokens|verify-token)\.ts$/ },
-  { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/load\/parse-document|app\/config\/.+)\.ts$/ },
+  { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/document\/parse-document|app\/config\/.+)\.ts$/ },
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/(?:compile-schema|count-steps)\.ts$/ },
-  { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/load\/check-document\.ts$/ },
+  { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/document\/check-document\.ts$/ },
   { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
   {
     packages: /^zod$/,

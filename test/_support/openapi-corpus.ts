@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { createRegisteredBudget } from '../../src/tools/openapi/convert/conversion-budget.ts';
-import { gatherFiles } from '../../src/tools/openapi/load/gather-files.ts';
-import { openDocumentAside } from '../../src/tools/openapi/load/open-document-aside.ts';
-import { parseDocument } from '../../src/tools/openapi/load/parse-document.ts';
+import { createRegisteredBudget } from '../../src/tools/openapi/conversion-budget.ts';
+import { gatherFiles } from '../../src/tools/openapi/document/gather-files.ts';
+import { openForeignDocument } from '../../src/tools/openapi/load/open-foreign-document.ts';
+import { parseDocument } from '../../src/tools/openapi/document/parse-document.ts';
 
 /** A folder of real documents, where `OPENAPI_CORPUS` names one. */
 const folder = process.env['OPENAPI_CORPUS'];
@@ -31,8 +31,8 @@ export async function readCorpusDocument(name: string): Promise<JsonObject> {
 }
 
 /** As the gateway opens the document of a registered server. */
-export function openCorpusDocument(name: string): ReturnType<typeof openDocumentAside> {
+export function openCorpusDocument(name: string): ReturnType<typeof openForeignDocument> {
   const source = new Uint8Array(readFileSync(join(folder ?? '', name)));
   const job = { source, url: root + name, budget: createRegisteredBudget(), isChecked: false };
-  return openDocumentAside(job, fetchFile, { kind: 'registered', caller: 'corpus', signal: never });
+  return openForeignDocument(job, fetchFile, { kind: 'registered', caller: 'corpus', signal: never });
 }

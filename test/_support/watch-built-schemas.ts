@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
-import type { SchemaBuiltEvent } from '../../src/tools/openapi/convert/packed-schemas.ts';
+import type { SchemaBuiltEvent } from '../../src/tools/openapi/convert/schemas/packed-schemas.ts';
 
 /** The functions whose schemas are built until the end of the test. */
 export function watchBuiltSchemas(): string[] {

@@ -1,8 +1,9 @@
 import { isJsonObject, ownValue } from '../../src/shared/json.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import type { Operation } from '../../src/tools/openapi/operation.ts';
+import type { Operation } from '../../src/tools/definitions/operation.ts';
 import { readRequestParts } from '../../src/tools/openapi/convert/read-request-parts.ts';
-import { followReferences, referenceOf, resolveReference } from '../../src/tools/openapi/load/resolve-references.ts';
+import { followReferences, resolveReference } from '../../src/tools/openapi/document/resolve-references.ts';
+import { referenceOf } from '../../src/shared/json-schema/resolve.ts';
 
 const spendNothing = (): void => undefined;
 /** More would be written than any converter could send; what is cut off makes the comparison only harder to win. */

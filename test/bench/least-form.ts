@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../src/shared/json.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import type { ToolSpec } from '../../src/core/tools/tool.ts';
-import type { Operation } from '../../src/tools/openapi/operation.ts';
+import type { Operation } from '../../src/tools/definitions/operation.ts';
 
 /** Where a schema holds others: by name, in a list, or alone. */
 const named = new Set(['properties', 'patternProperties', '$defs']);

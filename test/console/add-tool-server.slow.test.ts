@@ -314,7 +314,7 @@ describeInChromium('the preview of an address', () => {
     await paste(page, site);
     await page.getByRole('button', { name: 'Add 2 functions' }).waitFor();
     await page.getByText('Excluded (1)').click();
-    await page.getByText('HEAD is not offered').waitFor();
+    await page.getByText('HEAD operations are not offered').waitFor();
     await page.getByText('renamed from n\u00e9 w').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);

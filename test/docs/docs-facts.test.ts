@@ -40,7 +40,7 @@ import { rememberedApprovalMs, rememberedApprovals } from '../../src/policy/appr
 import { transcriptMs, transcriptsCharacters, transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
 import { storedChatsPerCaller, storedChatMs } from '../../src/storage/sqlite/sqlite-chats.ts';
 import { metadataEntries } from '../../src/http/dialects/chat-completions/store-completions.ts';
-import { functionTokens } from '../../src/tools/catalog/cut-spec.ts';
+import { functionTokens } from '../../src/tools/catalog/cut/cut-spec.ts';
 
 const pageNames = [
   'api',

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
-import { memoryRegistry, memoryStores } from '../_support/memory-stores.ts';
-import { createToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
+import { connectedTools } from '../_support/connected-tools.ts';
 import type { ToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
@@ -19,19 +18,9 @@ function catalog(): ToolCatalog {
     'http://maps.test/openapi.json': documentWith('route', 'place'),
     'http://extra.test/openapi.json': documentWith('more'),
   });
-  const callBrowser = async () => ({ type: 'result', value: null }) as const;
-  const made = createToolCatalog({
-    registry: memoryRegistry(records),
-    credentials: memoryStores().credentials,
-    oauthClients: memoryStores().oauthClients,
-    send,
-    callBrowser,
-    browserToolTimeoutMs: 1_000,
-    now: () => 0,
-    elapsed: () => 0,
-  });
+  const made = connectedTools({ records, send });
   onTestFinished(() => made.close());
-  return made;
+  return made.catalog;
 }
 
 const callerWith = (tools: string[]) => ({ id: 'key_1', role: 'user', isOpen: false, tools }) as const;

@@ -5,7 +5,7 @@ import { defaultContextTemplate } from '../../chat/messages/inject-file-context.
 import { createResultCache } from '../../chat/results/result-cache.ts';
 import { Continuations } from '../../chat/suspend/continuations.ts';
 import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';
-import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
+import type { ToolFinder } from '../../core/tools/tool.ts';
 import type { AppContext } from '../app-context.ts';
 import type { Approvals } from './compose-approvals.ts';
 import type { Extensions } from './compose-extensions.ts';
@@ -14,7 +14,7 @@ import type { Storage } from './compose-storage.ts';
 interface ChatParts {
   storage: Storage;
   models: ModelCatalog;
-  tools: ToolCatalog;
+  tools: ToolFinder;
   approvals: Approvals;
   extensions: Extensions;
 }

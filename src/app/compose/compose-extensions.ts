@@ -13,13 +13,13 @@ import { toHook } from '../../tools/functions/run/hook-module.ts';
 import type { HookServices } from '../../tools/functions/run/hook-module.ts';
 import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
-import type { ToolSource } from '../../tools/catalog/tool-source.ts';
+import type { ToolSource } from '../../tools/definitions/tool-source.ts';
 
 /** The operator's functions and hooks, which run in this process. */
 export interface Extensions {
   sources: ToolSource[];
   hooks?: RunHooks;
-  /** What is loaded, for the doctor. */
+  /** The loaded hooks and functions, for the doctor. */
   loaded(): Promise<{ hooks: readonly Hook[]; functions: FolderState | undefined }>;
   /** Loads the functions and starts watching their folder. */
   start(): void;

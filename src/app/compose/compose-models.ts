@@ -23,7 +23,7 @@ import { profileOf } from '../../models/schema-profiles/to-profile.ts';
 
 export interface Models {
   models: ModelCatalog;
-  /** What refusals by backends have taught. */
+  /** Lessons learned from rejections by backends. */
   lessons: LessonMemory;
   passOn: PassOn;
 }

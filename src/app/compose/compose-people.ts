@@ -12,7 +12,7 @@ interface DeletionParts {
   runLog: Pick<WritingRunLog, 'settle'>;
 }
 
-/** What ends with a key, and with one of the people behind it. */
+/** Deletes everything of a key, or of one of the people behind it. */
 interface Deletions {
   /** After the deletion of the key itself. */
   deleteAllOfKey: (keyId: string) => Promise<void>;
@@ -24,7 +24,7 @@ interface Deletions {
 export function composeDeletions({ storage: { owners }, usage, closeSessionsOf, endAllOf, runLog }: DeletionParts): Deletions {
   async function endAndDelete(ownerId: string, cause: 'deleted' | 'user deleted'): Promise<boolean> {
     await Promise.all([endAllOf(ownerId, cause), closeSessionsOf(ownerId)]);
-    // What has just ended is still to be written, or would be listed from memory.
+    // Work that has just ended is still unwritten, and would be listed from memory.
     await Promise.all([usage.flush(), runLog.settle()]);
     return owners.deleteAllOf(ownerId);
   }

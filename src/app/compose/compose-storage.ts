@@ -1,38 +1,14 @@
-import type { NoteStores } from '../../core/stores/note-store.ts';
-import type { ChatStore } from '../../core/stores/chat-store.ts';
-import type { CredentialStore } from '../../core/callers/credentials.ts';
 import type { OAuthClientStore } from '../../core/callers/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry } from '../../core/stores/registry.ts';
-import type { ResponseStore } from '../../core/stores/response-store.ts';
-import type { RunStore } from '../../core/runs/run-log.ts';
-import type { SignInStore } from '../../core/stores/sign-in-store.ts';
-import type { UsageStore } from '../../core/stores/usage-store.ts';
-import type { WaitingRunStore } from '../../core/runs/suspended-run.ts';
-import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { openStores } from '../../storage/open-stores.ts';
+import type { Stores } from '../../storage/open-stores.ts';
 import { withOwners } from '../../storage/owned-stores.ts';
 import type { OwnedStores, Owners } from '../../storage/owned-stores.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
 import type { PresetStore } from '../../storage/preset-store.ts';
 import { withRevocation } from '../../tools/credentials/oauth/revoke-tokens.ts';
 import type { AppContext } from '../app-context.ts';
-
-/** Stores to use instead of stores in memory. */
-export interface OpenedStores {
-  registry?: Registry;
-  runs?: RunStore;
-  waitingRuns?: WaitingRunStore;
-  noteStores?: Partial<NoteStores>;
-  chats?: ChatStore;
-  responses?: ResponseStore;
-  credentials?: CredentialStore;
-  oauthClients?: OAuthClientStore;
-  signIns?: SignInStore;
-  usage?: UsageStore;
-  /** Of the database that the stores are in. @throws GatewayError `storage_unavailable` */
-  requireWritable?: () => Promise<void>;
-}
 
 export interface Storage extends OwnedStores {
   registry: Registry;
@@ -47,28 +23,23 @@ export interface Storage extends OwnedStores {
 /** How old the list of presets may be before it is read again. */
 const presetCacheMs = 200;
 
-/** Stores that were not opened are replaced by stores in memory. `send`: for tokens that are revoked when they are deleted. */
-export function composeStorage({ config, now, newId }: AppContext, { send, ...opened }: OpenedStores & { send: SendOutbound }): Storage {
-  const { connection, ...inProcess } = openStores({ file: ':memory:', secret: newId(), now });
-  const { signIns = inProcess.signIns } = opened;
-  const credentials = withRevocation(opened.credentials ?? inProcess.credentials, send);
-  const plainRegistry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
-  const registry = forgetWithServers(plainRegistry, [credentials, signIns]);
-  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
-  const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
-  const fallbackNotes = inProcess.noteStores.continuation;
-  const { usage = inProcess.usage } = opened;
+/** `send`: revokes tokens when they are deleted. The opened stores stay open when the gateway closes. */
+export function composeStorage({ config, now, newId }: AppContext, { stores, send }: { stores: Stores; send: SendOutbound }): Storage {
+  const { connection, oauthClients, ...opened } = stores;
+  const inMemory = openStores({ file: ':memory:', secret: newId(), now });
+  const credentials = withRevocation(stores.credentials, send);
+  const registry = forgetWithServers(stores.registry, [credentials, stores.signIns]);
   return {
-    ...withOwners({ runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage }),
+    ...withOwners({ ...opened, credentials, fallbackNotes: inMemory.noteStores.continuation }),
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
-    oauthClients: opened.oauthClients ?? inProcess.oauthClients,
-    requireWritable: opened.requireWritable ?? connection.requireWritable,
-    close: () => connection.close(),
+    oauthClients,
+    requireWritable: connection.requireWritable,
+    close: () => inMemory.connection.close(),
   };
 }
 
-/** Wraps the registry: a tool server that is deleted takes everybody's credentials and sign-ins for it along. */
+/** Wraps the registry: deleting a tool server also deletes everybody's credentials and sign-ins for it. */
 function forgetWithServers(
   registry: Registry,
   stores: readonly { deleteOfServers(servers: readonly string[]): Promise<unknown> }[],
@@ -84,8 +55,8 @@ function forgetWithServers(
     async replaceToolServers(records) {
       const before = await registry.listToolServers('all');
       await registry.replaceToolServers(records);
-      const left = new Set((await registry.listToolServers('all')).map(({ id }) => id));
-      await deleteOfServers(before.flatMap(({ id }) => (left.has(id) ? [] : [id])));
+      const remaining = new Set((await registry.listToolServers('all')).map(({ id }) => id));
+      await deleteOfServers(before.flatMap(({ id }) => (remaining.has(id) ? [] : [id])));
     },
   };
 }

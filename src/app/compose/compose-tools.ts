@@ -1,16 +1,55 @@
-import type { CallBrowser } from '../../core/tools/browser-call.ts';
+import type { CredentialStore, OwnCredentials } from '../../core/callers/credentials.ts';
+import type { OAuthClientStore } from '../../core/callers/oauth-clients.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
+import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
+import type { CallBrowser } from '../../core/tools/browser-call.ts';
+import type { ServerContents } from '../../core/tools/server-contents.ts';
+import type { ToolServerInspector } from '../../core/tools/tool-server-report.ts';
 import type { RunSubAgent } from '../../core/tools/tool.ts';
 import { createHistoryTool } from '../../tools/catalog/history-tool.ts';
 import { createPresetTools } from '../../tools/catalog/preset-tools.ts';
 import { createToolCatalog } from '../../tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
+import { createOAuthClient } from '../../tools/credentials/oauth/oauth-client.ts';
+import type { OAuthClient } from '../../tools/credentials/oauth/oauth-client.ts';
+import { createOwnCredentials } from '../../tools/credentials/own-credentials.ts';
+import type { OwnRecord } from '../../tools/definitions/own-use.ts';
+import type { ToolSource } from '../../tools/definitions/tool-source.ts';
+import { loadedContents } from '../../tools/mcp/contents/loaded-contents.ts';
+import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
+import type { CreateTransports } from '../../tools/mcp/transports/create-transports.ts';
+import { refuseItself } from '../../tools/outgoing/refuse-itself.ts';
+import { createCallerServers } from '../../tools/servers/caller-servers.ts';
+import { createServerInspector } from '../../tools/servers/inspect-server.ts';
+import { createOpeningMarks } from '../../tools/servers/opening-marks.ts';
+import { createServerReconnector } from '../../tools/servers/reconnect-servers.ts';
+import type { ServerNews } from '../../tools/servers/reconnect-servers.ts';
+import { createRegisteredServers } from '../../tools/servers/registered-servers.ts';
+import { createServerList } from '../../tools/servers/server-list.ts';
+import type { ServerList } from '../../tools/servers/server-list.ts';
 import type { AppContext } from '../app-context.ts';
-import type { Extensions } from './compose-extensions.ts';
-import type { Storage } from './compose-storage.ts';
 import { logServerNews } from '../log-server-news.ts';
 import { version } from '../version.ts';
+import type { Extensions } from './compose-extensions.ts';
+import type { Storage } from './compose-storage.ts';
+
+/** Tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
+export interface Tools {
+  catalog: ToolCatalog;
+  servers: ServerList;
+  inspector: ToolServerInspector;
+  credentials: OwnCredentials;
+  oauth: OAuthClient;
+  /** Resources, templates and prompts of MCP servers. */
+  contents: ServerContents;
+  /** Drops what was opened and listed for a key and its people, or for one of them. */
+  forgetAllOf: (ownerId: string) => void;
+  /** Starts opening every enabled server, so that the first chat need not wait, and retries those that fail. */
+  start(): void;
+  /** Resolves when every MCP process has exited. */
+  close(): Promise<void>;
+}
 
 interface ToolParts {
   storage: Storage;
@@ -23,18 +62,14 @@ interface ToolParts {
   gatewayId: string;
 }
 
-/** The catalog of tools: tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
-export function composeTools({ config, logger, now, elapsed }: AppContext, parts: ToolParts): ToolCatalog {
+export function composeTools({ config, logger, now, elapsed }: AppContext, parts: ToolParts): Tools {
   const { storage, extensions, runSubAgent, send, lessons, callBrowser, gatewayId } = parts;
   const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];
-  return createToolCatalog({
-    registry: storage.registry,
-    credentials: storage.credentials,
-    oauthClients: storage.oauthClients,
+  return connectTools({
+    ...storage,
     publicUrl: config.publicUrl,
-    send,
+    send: refuseItself(send, gatewayId),
     lessons,
-    clientVersion: version,
     gatewayId,
     callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
@@ -43,4 +78,111 @@ export function composeTools({ config, logger, now, elapsed }: AppContext, parts
     elapsed,
     onServerNews: logServerNews(logger),
   });
+}
+
+export interface ToolOptions {
+  registry: Registry;
+  /** People's credentials, for servers that ask each person for one. */
+  credentials: CredentialStore;
+  /** Registrations with authorization servers. */
+  oauthClients: OAuthClientStore;
+  /** PUBLIC_URL. */
+  publicUrl?: string | undefined;
+  send: SendOutbound;
+  callBrowser: CallBrowser;
+  browserToolTimeoutMs: number;
+  /** Sources of functions that belong to no server. */
+  sources?: readonly ToolSource[];
+  /** Registered functions that backends have rejected, for reports. */
+  lessons?: LessonMemory;
+  gatewayId?: string;
+  /** Replaced by scripted peers in tests. */
+  createTransports?: CreateTransports | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** Milliseconds of a clock that nobody sets, for delays: a clock that is set back must not put off retries. */
+  elapsed: () => number;
+  /** Called once per change: a registered server becomes unusable or usable again, was given another id, and so on. */
+  onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
+}
+
+/** Creates the parts in the order in which they need each other: servers, credentials, and what callers see of both. */
+export function connectTools(options: ToolOptions): Tools {
+  const { send, gatewayId, sources = [], callBrowser, browserToolTimeoutMs, now, elapsed } = options;
+  const { mcp, marks, registered, list, reconnector } = openServers({ ...options, sources });
+  const oauth = createOAuthClient({
+    send,
+    clients: options.oauthClients,
+    publicUrl: options.publicUrl,
+    signInOf: registered.signInOf,
+    now,
+  });
+  const credentials = createOwnCredentials({
+    store: options.credentials,
+    oauth,
+    serversOf: async (caller) => (await list.permittedTo(caller)).map(({ record }) => record),
+    allServers: list.all,
+    now,
+    onChanged: mcp.forgetOwn,
+  });
+  const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
+  const servers = createCallerServers({ registered, mcp, credentials });
+  const requested = { send, callBrowser, browserToolTimeoutMs };
+  const catalog = createToolCatalog({ sources, list, servers, mcp, requested, elapsed });
+  return {
+    catalog,
+    servers: list,
+    credentials,
+    oauth,
+    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, lessons: options.lessons, now: elapsed }),
+    contents: loadedContents({ serversOf: list.wholeMcpServersOf, ownRecord, open: servers.findSession, gatewayId }),
+    forgetAllOf(ownerId) {
+      mcp.forgetAllOf(ownerId);
+      catalog.forgetAllOf(ownerId);
+    },
+    start: reconnector.start,
+    async close() {
+      reconnector.close();
+      catalog.close();
+      registered.close();
+      await mcp.close();
+      await marks.close();
+    },
+  };
+}
+
+/** Registered servers: their sessions, the list of them, and the retries. */
+function openServers({
+  registry,
+  send,
+  gatewayId,
+  sources,
+  createTransports,
+  now,
+  elapsed,
+  onServerNews,
+}: Required<Pick<ToolOptions, 'sources'>> & ToolOptions) {
+  const mcp = createMcpServers({
+    send,
+    now: elapsed,
+    facts: registry,
+    version,
+    gatewayId,
+    createTransports,
+    onProcessEnded: (record, stderr) => onServerNews?.(record, { type: 'process_ended', stderr }),
+    onNotificationsDropped: (record) => onServerNews?.(record, { type: 'notifications_dropped' }),
+  });
+  const marks = createOpeningMarks({ facts: registry, now });
+  const registered = createRegisteredServers({ send, openMcp: mcp.open, gatewayId, marks, now: elapsed });
+  const list = createServerList({
+    registry,
+    servers: registered,
+    sources,
+    onListed(records) {
+      registered.keepOnly(new Set(records.map(({ id }) => id)));
+      mcp.keepOnly(records);
+    },
+  });
+  const reconnector = createServerReconnector({ servers: registered, listRecords: list.all, now: elapsed, onNews: onServerNews });
+  return { mcp, marks, registered, list, reconnector };
 }

@@ -69,7 +69,7 @@ function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/:$/, '');
 }
 
-/** Of the letters of a key; with more it is another word. */
+/** Differing letters of a key; with more it is another word. */
 const maxTypos = 1 / 2;
 
 function requireKnown(key: string, path: string): void {

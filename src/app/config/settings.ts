@@ -277,7 +277,7 @@ export const settings: readonly { name: SettingName; default: string; meaning: s
   return { name, default: setting.shownDefault ?? setting.fallback ?? '–', meaning: setting.meaning };
 });
 
-/** What the file calls a setting. */
+/** The name of a setting in the file. */
 export function nameInFile(name: SettingName): string {
   const { inFile }: Setting<unknown> = settingTable[name];
   return inFile ?? name.toLowerCase();

@@ -64,7 +64,7 @@ export function describeLoaded({ hooks, functions }: { hooks: readonly Hook[]; f
   const { modules, problems, registry } = functions;
   const sound = modules.filter(({ problem, loaded }) => problem === undefined && loaded !== undefined).map(describeModule);
   const faults = problems.map(({ level, message }) =>
-    level === 'error' ? broken(message, 'Correct the file; it is loaded again by itself.') : { level: 'warning' as const, text: message },
+    level === 'error' ? broken(message, 'Correct the file; it is reloaded automatically.') : { level: 'warning' as const, text: message },
   );
   return { findings: [...sound, ...faults, ...described], functions: registry };
 }
@@ -81,7 +81,7 @@ function versionsOf(modules: readonly FolderModule[]): Map<string, ToolsetVersio
 }
 
 function describeModule({ path, loaded, problem }: FolderModule): Finding {
-  if (loaded === undefined) return broken(problem ?? path, 'Correct the file; a gateway that runs loads it again by itself.');
+  if (loaded === undefined) return broken(problem ?? path, 'Correct the file; a running gateway reloads it automatically.');
   const { functions, toolsets } = loaded.offer;
   const names = [...functions.map(({ name }) => name), ...toolsets.flatMap(({ id, tools }) => tools.map(({ name }) => `${id}/${name}`))];
   const more = names.length > shownNames ? `, and ${names.length - shownNames} more` : '';

@@ -19,7 +19,7 @@ import { examineStore } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
 import { ok, warning } from './finding.ts';
 
-/** What a gateway that serves and one that does not run are examined by. */
+/** The parts that are examined, both in a running gateway and in one that does not run. */
 export interface ExaminedParts {
   config: Config;
   openRegistry: (config: Config) => Promise<Registry>;
@@ -36,7 +36,7 @@ export interface ExaminedParts {
   /** The address that it listens on. */
   examineAddress: () => Promise<Finding[]>;
   examineFunctions: () => Promise<FunctionExamination>;
-  /** What the gateway that serves has learned from refusals by backends. */
+  /** Lessons that the running gateway has learned from rejections by backends. */
   lessons?: LessonMemory;
   /** What a server whose process runs already does, so that it is not started twice. */
   findRunning?: (record: ToolServerRecord) => Promise<Finding | undefined>;
@@ -86,7 +86,7 @@ function createPatience(signal: AbortSignal): InTime {
     waitUnlessAborted(work, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       return giveUp(
-        warning(`${what}: not examined, because the examination took too long`, 'Mend what is named elsewhere, then try again.'),
+        warning(`${what}: not examined, because the examination took too long`, 'Fix the other findings first, then try again.'),
       );
     });
 }

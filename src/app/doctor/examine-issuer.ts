@@ -15,15 +15,15 @@ export async function examineIssuer(settings: OidcSettings | undefined, send: Se
     const keySet = await verifier.readDocument(await discoverKeySet(issuer, verifier));
     const keys = isJsonObject(keySet) && Array.isArray(keySet['keys']) ? keySet['keys'].length : 0;
     if (keys === 0)
-      return [broken(`The key set of ${issuer} has no keys, so none of its tokens is good here`, 'Ask who runs the provider.')];
+      return [broken(`The key set of ${issuer} has no keys, so none of its tokens are accepted`, 'Ask the administrator of the provider.')];
     const administrators =
-      admins === undefined ? 'none of them makes an administrator' : `"${admins.value}" in "${admins.claim}" makes administrators`;
-    return [ok(`Tokens of ${issuer} for "${audience}" are good here (${count(keys, 'key')}); ${administrators}`)];
+      admins === undefined ? 'none of them grants administrator rights' : `"${admins.value}" in "${admins.claim}" makes administrators`;
+    return [ok(`Tokens from ${issuer} for "${audience}" are accepted (${count(keys, 'key')}); ${administrators}`)];
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     return [
       broken(
-        `The keys of ${issuer} cannot be read, so its tokens are refused: ${cause}`,
+        `The keys of ${issuer} cannot be read, so its tokens are rejected: ${cause}`,
         'Check OIDC_ISSUER, and that it can be reached from here.',
       ),
     ];

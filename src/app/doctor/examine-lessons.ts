@@ -11,7 +11,7 @@ const shownLessons = 20;
 export function examineLessons(memory: LessonMemory | undefined): Finding[] {
   const lessons = memory?.remembered() ?? [];
   const rest = lessons.length - shownLessons;
-  const more = rest > 0 ? [note(`${rest} more changes that backends have demanded`)] : [];
+  const more = rest > 0 ? [note(`${rest} more changes that backends require`)] : [];
   return [...lessons.slice(0, shownLessons).map(toFinding), ...more];
 }
 

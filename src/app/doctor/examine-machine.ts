@@ -65,7 +65,7 @@ export async function examineFolder(folder: string, { isServing = false } = {}):
 
 function goneFolder(path: string): Finding {
   return broken(
-    `Data folder ${path} is gone: it was deleted or moved while the gateway runs, and what is stored now is lost when it ends`,
+    `Data folder ${path} is gone: it was deleted or moved while the gateway runs, and everything stored from now on is lost when it ends`,
     'End the gateway, put the folder back or restore a backup, and start it again.',
   );
 }
@@ -74,7 +74,7 @@ function folderCure(code: string): string {
   if (code === 'EROFS')
     return `The file system is read-only: mount a volume there, or set TOOLWHARF_DATA_DIR to a folder that can be written.`;
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: free some space.';
-  if (code === 'ENOTDIR') return `There is a file in the way: delete it, or set TOOLWHARF_DATA_DIR to another folder.`;
+  if (code === 'ENOTDIR') return `A file blocks the path: delete it, or set TOOLWHARF_DATA_DIR to another folder.`;
   const user = process.getuid?.();
   const owner = user === undefined ? 'the user that runs toolwharf' : `user ${user}`;
   return `Give the folder to ${owner} (chown), or set TOOLWHARF_DATA_DIR to one that this user can write.`;
@@ -111,10 +111,10 @@ export async function examinePort({ host, port }: Address, isGateway: () => Prom
   if (failure === undefined) return ok(port === 0 ? `A free port of ${host} is taken at the start` : `${where} is free`);
   if (failure === 'EADDRINUSE') {
     if (await isGateway()) return ok(`A toolwharf runs at ${where}`);
-    return broken(`${where} is taken by another program`, 'Set PORT to another one, or end what listens there.');
+    return broken(`${where} is taken by another program`, 'Set PORT to another port, or stop that program.');
   }
-  if (failure === 'EACCES') return broken(`Port ${port} needs more rights`, 'Set PORT to one above 1023.');
-  return broken(`${host} is no address of this machine (${failure})`, 'Correct HOST, for example to 127.0.0.1.');
+  if (failure === 'EACCES') return broken(`Port ${port} requires more privileges`, 'Set PORT to one above 1023.');
+  return broken(`${host} is not an address of this machine (${failure})`, 'Correct HOST, for example to 127.0.0.1.');
 }
 
 /** The code of the failure, or undefined. */

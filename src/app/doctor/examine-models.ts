@@ -47,7 +47,7 @@ export async function examineModels({ config, send, isContainer, backends: given
 
   const examined = reports.map(async (report): Promise<Finding> => {
     const entry = config.backends.find((backend) => backend.name === report.name);
-    if (entry === undefined) return ok(`${report.name}: the built-in stand-in, which is no language model`);
+    if (entry === undefined) return ok(`${report.name}: the built-in demo, which is not a language model`);
     const name = `${entry.name} (${new URL(entry.url).origin})`;
     if (report.state !== 'ok') {
       const cause = causes.get(report.name);
@@ -80,11 +80,8 @@ const noModels = broken(
 function unreachableCure({ kind, url, key }: BackendConfig): string {
   if (kind === 'ollama')
     return /\/(?:api|v1)$/.test(url)
-      ? `Set the address without its end: ${url.replace(/\/(?:api|v1)$/, '')}`
+      ? `Set the address without this ending: ${url.replace(/\/(?:api|v1)$/, '')}`
       : 'Start Ollama there, or correct the address.';
-  const hints = [
-    ...(/\/v\d+/.test(url) ? [] : ['give the address up to and with /v1']),
-    ...(key === undefined ? ['set its key'] : ['check its key']),
-  ];
+  const hints = [...(/\/v\d+/.test(url) ? [] : ['end the address with /v1']), ...(key === undefined ? ['set its key'] : ['check its key'])];
   return `Start the server, or correct the address; ${hints.join('; ')}.`;
 }

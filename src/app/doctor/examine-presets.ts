@@ -19,7 +19,7 @@ export async function examinePresets(presets: readonly PresetRecord[], known: Kn
   const around = {
     presets: { list: async () => [...presets] },
     whyNoModel: async (id: string) =>
-      (known.models?.has(id) ?? true) || known.models?.has(`${id}:latest`) === true ? undefined : `no backend lists "${id}" just now`,
+      (known.models?.has(id) ?? true) || known.models?.has(`${id}:latest`) === true ? undefined : `no backend lists "${id}" at the moment`,
     whyNoTool: async (toolId: string) => (isKnown(toolId, presets, known) ? undefined : `"${toolId}" is not known`),
   };
   const findings = await Promise.all(

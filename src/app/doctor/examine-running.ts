@@ -3,7 +3,7 @@ import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
-import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
+import type { ServerList } from '../../tools/servers/server-list.ts';
 import type { Extensions } from '../compose/compose-extensions.ts';
 import type { Config } from '../config/config.ts';
 import { localUrl } from '../config/local-url.ts';
@@ -21,7 +21,7 @@ export interface ExaminedRunning {
   /** Default: those of the configuration. */
   backends: CatalogBackend[] | undefined;
   unknownVariables: readonly string[];
-  servers: ToolCatalog['servers'];
+  servers: ServerList['states'];
   lessons: LessonMemory;
   loaded: Extensions['loaded'];
   /** Undefined until the gateway listens. */
@@ -51,7 +51,7 @@ export function examineRunning(running: ExaminedRunning, signal: AbortSignal): P
 }
 
 /** An MCP server that this gateway has started itself. */
-async function describeProcess(record: ToolServerRecord, servers: ToolCatalog['servers']): Promise<Finding | undefined> {
+async function describeProcess(record: ToolServerRecord, servers: ServerList['states']): Promise<Finding | undefined> {
   const { id, isEnabled, process: started } = record;
   if (started === undefined || !isEnabled) return undefined;
   const name = `${id} (${started.command})`;

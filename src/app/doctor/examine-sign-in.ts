@@ -19,11 +19,11 @@ export async function examineSignIn(config: Config, send: SendOutbound): Promise
     return [
       broken(
         `Nobody can sign in to the console: ${error instanceof Error ? error.message : String(error)}`,
-        'Mend it at the provider, or unset OIDC_CLIENT_ID.',
+        'Fix it at the provider, or unset OIDC_CLIENT_ID.',
       ),
     ];
   }
   const known = `People can sign in to the console as the client "${client.id}", if ${redirectUri} is its redirect address at the provider`;
   if (publicUrl !== undefined) return [ok(known)];
-  return [warning(`${known}; on this machine alone`, 'Set PUBLIC_URL to the address at which people reach the gateway.')];
+  return [warning(`${known}; only on this machine`, 'Set PUBLIC_URL to the address at which people reach the gateway.')];
 }

@@ -84,7 +84,7 @@ function examineKeys(config: Config, keys: StoredKeys): Finding[] {
     'Set the secret they were made with; or delete them (GET and DELETE /api/keys, with TOOLWHARF_ADMIN_KEY where no key works) and make new ones.';
   const all = count(keys.length, 'key');
   return [
-    ...(useless.length === 0 ? [] : [broken(`${useless.length} of ${all} made with another TOOLWHARF_SECRET: refused`, cure)]),
+    ...(useless.length === 0 ? [] : [broken(`${useless.length} of ${all} made with another TOOLWHARF_SECRET: rejected`, cure)]),
     ...(expired.length === 0 ? [] : [note(`${expired.length} of ${all} expired`)]),
   ];
 }

@@ -7,7 +7,7 @@ import type { Finding } from '../../core/finding.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
 import { describeSkipped } from '../../tools/servers/opening-marks.ts';
-import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
+import type { OpenedServer, Opening } from '../../tools/definitions/opened-server.ts';
 import { version } from '../version.ts';
 
 /** Servers that are examined at the same time: each may take megabytes for its document. */
@@ -24,7 +24,7 @@ export async function examineToolServers(
   const limit = pLimit(parallelServers);
   // The doctor stores nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
-  const mcp = createMcpServers({ send, facts, version, now: Date.now, onListChanged: () => undefined, onProcessEnded: () => undefined });
+  const mcp = createMcpServers({ send, facts, version, now: Date.now });
   const open: OpenServer = (record) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...request) => mcp.verify(...request) });
   const findings = await Promise.all(
@@ -74,7 +74,7 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
   }
   const isLocal = sendInContainer !== undefined && started === undefined;
   const containerCure = isLocal ? await containerLoopbackCure(url, sendInContainer) : undefined;
-  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats go on without its functions.')];
+  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.')];
 }
 
 function addressOf({ url, process: started }: ToolServerRecord): string {
@@ -99,5 +99,5 @@ function describeOpened(record: ToolServerRecord, { functions, withheld, convers
 
 function emptyCure([first]: OpenedServer['withheld']): string {
   if (first === undefined) return 'Check that `path` leads to its OpenAPI document.';
-  return `${first.operation} is one of those withheld: ${first.reason}.`;
+  return `${first.operation} is withheld, for example: ${first.reason}.`;
 }

@@ -26,7 +26,7 @@ function linesOf({ level, text, cure }: Finding): string[] {
 
 function verdict(broken: number): string {
   if (broken === 0) return 'Nothing is broken.';
-  return broken === 1 ? 'One thing is broken; the cure is below it.' : `${broken} things are broken; the cure is below each.`;
+  return broken === 1 ? 'One problem; the fix is below it.' : `${broken} problems; the fix is below each.`;
 }
 
 /** `1 model`, `2 models`. */
@@ -34,4 +34,5 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-export const unknownVariable = (name: string): Finding => warning(`${name} is no setting and has no effect`, cureOfUnknownVariable(name));
+export const unknownVariable = (name: string): Finding =>
+  warning(`${name} is not a setting and has no effect`, cureOfUnknownVariable(name));

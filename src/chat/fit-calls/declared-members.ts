@@ -1,4 +1,4 @@
-import { findByPointer } from '../../shared/json-pointer.ts';
+import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { anything, ComposedMembers, nothing, pending, readPlain, type DeclaredMembers, type GatheredMembers } from './gather-members.ts';
 import { KindNarrower } from './narrow-to-kind.ts';

@@ -1,8 +1,6 @@
-import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { resolveSchema } from '../../shared/json-schema/resolve.ts';
 import { ExactNumber, isSameScalar, isWhole } from '../../shared/exact-number.ts';
-
-/** The most chained references; more mean a cycle. */
-const maxHops = 8;
 
 /** The most nested alternatives; a recursive schema has no end. */
 export const maxTrialDepth = 200;
@@ -82,29 +80,9 @@ function typeOf(value: JsonValue): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
-/** By root and reference, which may have megabytes: hashing it anew for each of thousands of values would take seconds. */
-const definitions = new WeakMap<JsonObject, Map<string, JsonValue>>();
-
-function definitionOf(reference: string, root: JsonObject): JsonValue {
-  const known = definitions.get(root) ?? new Map<string, JsonValue>();
-  definitions.set(root, known);
-  const before = known.get(reference);
-  if (before !== undefined) return before;
-  const stated = ownValue(root, '$defs');
-  const found = isJsonObject(stated) ? (ownValue(stated, reference.slice('#/$defs/'.length)) ?? {}) : {};
-  known.set(reference, found);
-  return found;
-}
-
-/** Resolves a reference to a definition. A schema with further keywords beside its reference is left as it is. */
+/** A reference that leads nowhere allows any value. */
 export function resolveRef(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
-  let current = schema;
-  for (let hop = 0; hop < maxHops; hop += 1) {
-    const reference = isJsonObject(current) ? ownValue(current, '$ref') : undefined;
-    if (!isJsonObject(current) || typeof reference !== 'string' || !reference.startsWith('#/$defs/')) return current;
-    current = definitionOf(reference, root);
-  }
-  return {};
+  return schema === undefined ? undefined : (resolveSchema(schema, root) ?? {});
 }
 
 /** Cached per schema, instead of computed per value. */

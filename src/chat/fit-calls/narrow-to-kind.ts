@@ -1,4 +1,4 @@
-import { findByPointer } from '../../shared/json-pointer.ts';
+import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { listOf } from './schema-lists.ts';
 

@@ -7,7 +7,7 @@ export interface RegisteredClient extends OAuthClientCredentials {
 }
 
 /** For which registration: one for each authorization server and redirect address. */
-export interface RegistrationPlace {
+export interface RegistrationKey {
   issuer: string;
   redirectUri: string;
 }
@@ -18,9 +18,9 @@ export interface RegistrationPlace {
  */
 export interface OAuthClientStore {
   /** Undefined also for one that cannot be decrypted with the current secret. */
-  find(place: RegistrationPlace): Promise<RegisteredClient | undefined>;
+  find(place: RegistrationKey): Promise<RegisteredClient | undefined>;
   /** Adds the registration unless there is one, and resolves to the one that is stored: processes that register at the same time agree on one. */
-  findOrAdd(place: RegistrationPlace, client: RegisteredClient): Promise<RegisteredClient>;
+  findOrAdd(place: RegistrationKey, client: RegisteredClient): Promise<RegisteredClient>;
   /** Deletes the registration if it still is the one of this id. */
-  delete(place: RegistrationPlace, clientId: string): Promise<void>;
+  delete(place: RegistrationKey, clientId: string): Promise<void>;
 }

@@ -1,9 +1,8 @@
-import { findByPointer } from '../../shared/json-pointer.ts';
+import { schemaMaps } from '../../shared/json-schema/keywords.ts';
+import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** Keywords whose members are schemas by a name of their own. */
-const schemaMaps = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 /** Keywords whose values are data, in which `$ref` is a name like any other. */
 const dataKeywords = new Set(['const', 'enum', 'default', 'example', 'examples', 'required', 'dependentRequired']);
 /** They say where a schema lies and which dialect it is in, and both are the document's now. */

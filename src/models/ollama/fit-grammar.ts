@@ -1,6 +1,7 @@
 import { isContainer, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { findByPointer } from '../../shared/json-pointer.ts';
+import { choicesOf } from '../../shared/json-schema/keywords.ts';
+import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { grammarSize } from './grammar-size.ts';
 
 /**
@@ -55,10 +56,10 @@ interface Place {
 
 function cut(schema: JsonValue | undefined, levels: number, place: Place): JsonObject {
   if (!isJsonObject(schema)) return {};
-  const { $ref: reference, properties, items, anyOf, oneOf, type } = schema;
+  const { $ref: reference, properties, items, type } = schema;
   if (typeof reference === 'string')
     return levels > 0 && isToDefinition(reference) ? { $ref: reference } : typeOf(findByPointer(place.root, reference));
-  const branches = [anyOf, oneOf].find(Array.isArray);
+  const branches = choicesOf(schema);
   if (branches !== undefined) {
     if (branches.length > mostBranches) return {};
     const inner = branches.map((branch) => cut(branch, levels, { ...place, unions: place.unions + 1 }));

@@ -1,6 +1,8 @@
-import { findByPointer } from '../../shared/json-pointer.ts';
+import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { choicesOf } from '../../shared/json-schema/keywords.ts';
+import { maxHops } from '../../shared/json-schema/resolve.ts';
 
 /** Characters of the rules that every grammar may contain: strings, numbers, white space, any value. */
 const sharedRuleCharacters = 1_600;
@@ -8,8 +10,6 @@ const sharedRuleCharacters = 1_600;
 const minPartCharacters = 10;
 /** The most parts that are counted; a schema with more never fits. */
 const maxParts = 10_000;
-/** The most nested references; stops counting before the stack overflows. */
-const maxHops = 32;
 /** Only this many leading characters of keys are compared. */
 const maxComparedCharacters = 256;
 /** Characters of the rule for a number with two bounds, which is spelled out digit by digit. */
@@ -42,9 +42,9 @@ function ruleOf(schema: JsonValue | undefined, name: number, counting: Counting)
   if (!isJsonObject(schema)) return { reference: 6, size: 0 };
   counting.left -= 1;
   if (counting.left < 0) return { reference: name, size: Infinity };
-  const { $ref: reference, type, properties, items, enum: list, const: fixed, anyOf, oneOf, allOf, prefixItems } = schema;
+  const { $ref: reference, type, properties, items, enum: list, const: fixed, allOf, prefixItems } = schema;
   if (typeof reference === 'string') return referenceOf(reference, name, counting);
-  const branches = [anyOf, oneOf].find(Array.isArray);
+  const branches = choicesOf(schema);
   if (branches !== undefined) return unionOf(branches, name, counting);
   if (Array.isArray(type)) {
     if (!mayCount(counting, type.length * Object.keys(schema).length)) return { reference: name, size: Infinity };

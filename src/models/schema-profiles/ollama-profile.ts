@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { describeDropped } from './describe-dropped.ts';
-import { convertInlined, typesOf, type FlatSchema } from './schema-walk.ts';
+import { convertInlined, type FlatSchema } from './schema-walk.ts';
+import { typesOf } from '../../shared/json-schema/keywords.ts';
 
 /** Ollama's `ToolProperty` (api/types.go) has `anyOf`, `type`, `items`, `description`, `enum`, `properties` and `required`, and ignores all others. */
 const dropped = new Set(

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import { describeDropped } from './describe-dropped.ts';
-import { choicesOf, typesOf } from './schema-walk.ts';
+import { choicesOf, typesOf } from '../../shared/json-schema/keywords.ts';
 
 /** OpenAI's limits of structured outputs: beyond them the whole request is refused. */
 const maxProperties = 5_000;

@@ -1,14 +1,14 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { choicesOf, typesOf } from '../../shared/json-schema/keywords.ts';
+import { findByPointer } from '../../shared/json-schema/pointer.ts';
+import { maxHops, referenceOf } from '../../shared/json-schema/resolve.ts';
 
 /** Beyond it a schema becomes an object without a description of its properties: a model that reads so much fills in no more than that. */
 const maxNodes = 2_000;
 const maxDepth = 48;
-/** References that lead to references. */
-const maxHops = 32;
 /** What the schemas that are written out may have in all, as JSON; a function with more would fill the context of a model. */
 const maxCharacters = 160_000;
-const pointer = '#/$defs/';
 /** The keywords whose values are schemas. */
 const schemaKeywords = new Set('properties additionalProperties items prefixItems anyOf oneOf allOf $defs definitions'.split(' '));
 
@@ -34,13 +34,12 @@ export interface FlatSchema {
  * as an object without a description of its properties, and so does what is nested too deep or grows too large: the function stays callable. Never throws.
  */
 export function convertInlined(parameters: JsonObject, convertOne: (flat: FlatSchema) => JsonObject): JsonObject {
-  const definitions = ownValue(parameters, '$defs') ?? ownValue(parameters, 'definitions');
   let nodes = 0;
   let characters = 0;
   const convertAt = (value: JsonValue | undefined, opened: readonly string[], depth: number): JsonObject => {
     nodes += 1;
     if (nodes > maxNodes || characters > maxCharacters || depth > maxDepth) return ending(value);
-    const resolved = resolve(value, { root: parameters, definitions, opened });
+    const resolved = resolve(value, parameters, opened);
     if (resolved === undefined) return ending(value);
     const { schema } = resolved;
     characters += charactersOf(schema);
@@ -53,24 +52,18 @@ export function convertInlined(parameters: JsonObject, convertOne: (flat: FlatSc
   return convertAt(parameters, [], 0);
 }
 
-interface Resolving {
-  root: JsonObject;
-  definitions: JsonValue | undefined;
-  opened: readonly string[];
-}
-
 /** The schema merged with what its reference leads to, its own keywords first; undefined where it would repeat itself. */
 function resolve(
   value: JsonValue | undefined,
-  { root, definitions, opened }: Resolving,
+  root: JsonObject,
+  opened: readonly string[],
 ): { schema: JsonObject; opened: readonly string[] } | undefined {
   let schema: JsonObject = isJsonObject(value) ? value : {};
   const path = [...opened];
-  for (let reference = ownValue(schema, '$ref'); typeof reference === 'string'; reference = ownValue(schema, '$ref')) {
+  for (let reference = referenceOf(schema); reference !== undefined; reference = referenceOf(schema)) {
     if (path.includes(reference) || path.length >= opened.length + maxHops) return undefined;
     path.push(reference);
-    const name = reference.startsWith(pointer) ? reference.slice(pointer.length) : reference.replace(/^#\/definitions\//, '');
-    const target = reference === '#' ? root : isJsonObject(definitions) ? ownValue(definitions, name) : undefined;
+    const target = findByPointer(root, reference);
     const { $ref: _reference, ...beside } = schema;
     schema = isJsonObject(target) ? { ...target, ...beside } : beside;
   }
@@ -105,16 +98,6 @@ function flatten(written: JsonObject, convert: FlatSchema['convert']): FlatSchem
         ? { properties: Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, convert(child)])) }
         : {},
   };
-}
-
-/** What `type` states, one type or several. */
-export function typesOf(schema: JsonObject): string[] {
-  return [schema['type']].flat().filter((type) => typeof type === 'string');
-}
-
-/** The branches of `anyOf`, else of `oneOf`. */
-export function choicesOf({ anyOf, oneOf }: JsonObject): JsonValue[] | undefined {
-  return [anyOf, oneOf].find(Array.isArray);
 }
 
 /** `allOf` as one schema: the properties of all branches, and of every other keyword the first value. */

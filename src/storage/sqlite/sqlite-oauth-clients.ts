@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/callers/oauth-clients.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../core/callers/oauth-clients.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { selectFirst } from './connection/select.ts';
@@ -11,7 +11,7 @@ export const oauthClients = 1_000;
 export function createSqliteOAuthClients(connection: DatabaseConnection, secret: string): OAuthClientStore {
   const cipher = createSecretCipher(secret, 'oauth_client');
 
-  function read(database: DatabaseSync, place: RegistrationPlace): RegisteredClient | undefined {
+  function read(database: DatabaseSync, place: RegistrationKey): RegisteredClient | undefined {
     const sql = 'SELECT value FROM oauth_clients WHERE issuer = ? AND redirect_uri = ?';
     const row = selectFirst<{ value: string }>(database, sql, place.issuer, place.redirectUri);
     const text = row && cipher.decrypt(row.value, fieldOf(place));
@@ -44,6 +44,6 @@ export function createSqliteOAuthClients(connection: DatabaseConnection, secret:
   };
 }
 
-function fieldOf({ issuer, redirectUri }: RegistrationPlace): { id: string; field: string } {
+function fieldOf({ issuer, redirectUri }: RegistrationKey): { id: string; field: string } {
   return { id: issuer, field: redirectUri };
 }

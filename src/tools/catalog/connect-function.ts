@@ -1,9 +1,10 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
-import type { Opening } from '../servers/open-registered-server.ts';
+import type { Opening } from '../definitions/opened-server.ts';
 import { withNames } from './offer-tools.ts';
-import type { Candidate, OpenFor } from './tool-source.ts';
+import type { Candidate } from '../definitions/tool-source.ts';
+import type { CallerServers } from '../servers/caller-servers.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** The longest name of a function. */
@@ -16,10 +17,10 @@ export function connectFunctionName({ id }: Pick<ToolServerRecord, 'id'>): strin
 }
 
 /**
- * Stands for the functions of a server that lists them only to people who have connected, until its caller has: calling it has them connect, and the run
- * then goes on with the functions themselves. `isFormer`: they are there by now, and this one only for a call that waited for them.
+ * Offered instead of the functions of a server that lists them only to people who have connected. Calling it asks the caller to connect; the run then
+ * continues with the functions themselves. `isFormer`: the caller has connected, and this function is needed only for a call that waited for that.
  */
-export function connectCandidate(record: ToolServerRecord, open: OpenFor, isFormer: boolean): Candidate {
+export function connectCandidate(record: ToolServerRecord, open: CallerServers['open'], isFormer: boolean): Candidate {
   const { id, name = id, description = '' } = record;
   const wanted = connectFunctionName(record);
   const about = description === '' ? '' : ` About it: ${description}`;
@@ -73,7 +74,7 @@ function resultOf(record: ToolServerRecord, opening: Opening): ToolOutcome {
     return {
       type: 'error',
       code: 'mcp_unavailable',
-      message: `"${record.id}" is connected, but does not list its functions at the moment.`,
+      message: `"${record.id}" is connected but does not list its functions at the moment.`,
     };
   const names = opening.server.functions.map(({ spec }) => spec.name);
   const functions = names.slice(0, maxNamed);

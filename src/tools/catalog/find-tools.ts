@@ -1,5 +1,5 @@
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
-import { cutAhead } from './cut-spec.ts';
+import { cutAhead } from './cut/cut-spec.ts';
 import type { FunctionSearch } from './search-functions.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
@@ -44,7 +44,7 @@ export function createFindTools(name: string, { tools, search }: DeferredTools):
       parameters: trustSchema({
         type: 'object',
         properties: {
-          query: { type: 'string', description: 'English keywords of what the function does, such as "create issue comment"' },
+          query: { type: 'string', description: 'English keywords for what the function does, such as "create issue comment"' },
         },
         required: ['query'],
       }),

@@ -1,10 +1,10 @@
 import type { ListedTool, Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
-import { charactersPerToken, estimateFunctionTokens, parametersOnce } from './lazy-spec.ts';
+import { charactersPerToken, estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec.ts';
 import { nameInGroups, withinShare } from './offer-tools.ts';
-import type { NamedEntry } from './name-functions.ts';
-import type { Candidate } from './tool-source.ts';
-import { functionTokens } from './cut-spec.ts';
+import type { NamedEntry } from '../definitions/name-functions.ts';
+import type { Candidate } from '../definitions/tool-source.ts';
+import { functionTokens } from './cut/cut-spec.ts';
 
 /** Lists of functions that are kept with their texts, over all callers. Callers with the same functions share one. */
 export const keptLists = 1_000;
@@ -13,14 +13,15 @@ export const keptListsCharacters = 64 * 1024 * 1024;
 
 interface KeptLists {
   /**
-   * The list of these candidates. The same list, with the same objects, as long as the candidates are the same: whatever was made of it can be kept by
-   * it. Callers with the same candidates share a list; a candidate that one caller alone may see is an object of that caller alone.
+   * The list of these candidates: the same object as long as the candidates are the same, so that derived values can be cached by it. Callers with
+   * the same candidates share a list; a candidate that only one caller may see is an object of its own.
    */
   listOf(groups: readonly (readonly Candidate[])[], callerId: string): readonly ListedTool[];
   /** Drops lists that nobody has asked for in a while: they hold documents that may have been replaced. */
   dropUnused(): void;
   /** Drops the lists of a key and its people, or of one of them. */
   forgetAllOf(ownerId: string): void;
+  close(): void;
 }
 
 interface Kept {
@@ -32,6 +33,8 @@ interface Kept {
 
 /** How long a list is kept without a reader. Clients read theirs when a conversation begins. */
 const unusedMs = 10 * 60 * 1_000;
+/** How often unused lists are dropped. */
+const dropEveryMs = 60_000;
 /** In all its texts, in which each function is written with its name, kind, path and answers. */
 const textsOfList = 3;
 const charactersOfFrame = 500;
@@ -40,6 +43,7 @@ const charactersOfFrame = 500;
 export function createKeptLists(elapsed: () => number): KeptLists {
   const kept = new FairMap<Kept>({ entries: keptLists, characters: keptListsCharacters });
   const numberOf = createNumbers();
+  let dropping: NodeJS.Timeout | undefined;
 
   function dropUnused(): void {
     const time = elapsed();
@@ -64,10 +68,12 @@ export function createKeptLists(elapsed: () => number): KeptLists {
       dropUnused();
       // A list that is larger than all are is kept all the same, so that its readers share it.
       const counted = Math.min(characters, keptListsCharacters / 2);
+      dropping ??= setInterval(dropUnused, dropEveryMs).unref();
       kept.set(key, { owner: callerId, characters: counted, value: { numbers, list, usedAt: elapsed() } });
       return list;
     },
     forgetAllOf: (ownerId) => void kept.deleteAllOf(ownerId),
+    close: () => clearInterval(dropping),
   };
 }
 

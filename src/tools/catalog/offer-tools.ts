@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
-import { cutAhead, cutTool, functionTokens } from './cut-spec.ts';
-import { createDescribeFunction } from './describe-function.ts';
+import { cutAhead, cutTool, functionTokens } from './cut/cut-spec.ts';
+import { createDescribeFunction } from './cut/describe-function.ts';
 import { createFindTools } from './find-tools.ts';
-import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
-import { estimateFunctionTokens } from './lazy-spec.ts';
-import type { NamedEntry } from './name-functions.ts';
+import { clashReason, possibleNames, uniqueNames } from '../definitions/name-functions.ts';
+import { estimateFunctionTokens } from '../definitions/lazy-spec.ts';
+import type { NamedEntry } from '../definitions/name-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
-import type { Candidate, Warning } from './tool-source.ts';
+import type { Candidate, Warning } from '../definitions/tool-source.ts';
 
 /** Functions that are offered to a model besides the caller's own: providers refuse more than 128 in all. */
 export const offeredFunctions = 128;
@@ -109,7 +109,7 @@ function chooseWithin(named: readonly Named[], ranked: readonly number[], capaci
   for (const entry of order) {
     if (chosen.size >= (entry.candidate.isNamed === true ? capacity : Math.min(capacity, chosenFunctions))) break;
     const cost = costOf(entry);
-    // Skip a function that is too large, but go on with smaller ones.
+    // Skip a function that is too large, but continue with smaller ones.
     if (tokens + cost > offeredTokens) continue;
     tokens += cost;
     chosen.add(entry);

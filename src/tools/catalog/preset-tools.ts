@@ -3,12 +3,12 @@ import type { Caller } from '../../core/callers/caller.ts';
 import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { RunSubAgent, Tool } from '../../core/tools/tool.ts';
-import { legalName } from './name-functions.ts';
-import { leftOutWarning } from './tool-source.ts';
+import { legalName } from '../definitions/name-functions.ts';
+import { leftOutWarning } from '../definitions/tool-source.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
-import { forbiddenToolId, unknownToolId } from './tool-ids.ts';
-import type { ToolSource } from './tool-source.ts';
+import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
+import { forbiddenToolId, unknownToolId } from '../definitions/tool-ids.ts';
+import type { ToolSource } from '../definitions/tool-source.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 const prefix = 'preset:';
@@ -93,7 +93,7 @@ function candidateOf(preset: PresetRecord, runSubAgent: RunSubAgent): Candidate 
         parameters: trustSchema({
           type: 'object',
           properties: {
-            request: { type: 'string', description: 'The whole task in words; the assistant sees nothing else of this conversation' },
+            request: { type: 'string', description: 'The complete task in words; the assistant sees nothing else of this conversation' },
           },
           required: ['request'],
         }),

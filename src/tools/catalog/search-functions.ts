@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import MiniSearch from 'minisearch';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { chooseLosses, sharesOf } from '../../shared/fair-shares.ts';
-import { parameterWordsOf } from './lazy-spec.ts';
+import { parameterWordsOf } from '../definitions/lazy-spec.ts';
 
 /** Finds functions by keywords: resolves to up to `limit` indexes into the searched list, best match first. */
 export type FunctionSearch = (query: string, limit: number) => Promise<number[]>;
@@ -16,7 +16,7 @@ const maxQueryLength = 2_000;
 const indexedPerTurn = 64;
 /**
  * Characters of one list that are searched, shared evenly by its functions: one word of a question is looked up without a pause, and may match every
- * word of a list that somebody wrote for that. A thousand functions have their names and one or two sentences.
+ * word of a hostile list. It is enough for the names and one or two sentences of a thousand functions.
  */
 const searchedCharacters = 250_000;
 /** Characters of one function that are searched: more are a manual. */

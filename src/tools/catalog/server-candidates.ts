@@ -2,35 +2,36 @@ import type { Caller } from '../../core/callers/caller.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import type { Operation } from '../openapi/operation.ts';
+import type { Operation } from '../definitions/operation.ts';
 import { asksForCredential } from '../credentials/own-credentials.ts';
 import { requireFunctions } from '../servers/choose-servers.ts';
+import type { CallerServers } from '../servers/caller-servers.ts';
 import type { ChosenServer } from '../servers/choose-servers.ts';
-import type { OpenedServer, Opening } from '../servers/open-registered-server.ts';
-import { withServerRules } from '../servers/server-rules.ts';
+import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
+import { withServerRules } from '../definitions/server-rules.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { connectCandidate, connectFunctionName, needsCredential } from './connect-function.ts';
-import { possibleNames } from './name-functions.ts';
+import { possibleNames } from '../definitions/name-functions.ts';
 import { listNames, withNames } from './offer-tools.ts';
-import { leftOutWarning } from './tool-source.ts';
-import type { Candidate, OpenFor, SuppliedFunctions, Warning } from './tool-source.ts';
+import { leftOutWarning } from '../definitions/tool-source.ts';
+import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
 
 /**
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
  * rejects with GatewayError `unknown_tool_id`.
  */
-export function supplyFromServer(chosen: ChosenServer, run: RunContext, open: OpenFor): MaybePromise<SuppliedFunctions> {
+export function supplyFromServer(chosen: ChosenServer, run: RunContext, servers: CallerServers): MaybePromise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
-  const opening = open(record, run, functions !== undefined);
-  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, open, run });
+  const opening = servers.open(record, run, functions !== undefined);
+  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, servers, run });
   return whenThere(opening, (opened) => {
-    if (needsCredential(opened)) return { candidates: [connectCandidate(record, open, false)], warnings: [] };
+    if (needsCredential(opened)) return { candidates: [connectCandidate(record, servers.open, false)], warnings: [] };
     if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
-    const candidates = candidatesOf(chosen, opened.server);
+    const candidates = candidatesOf(chosen, opened.server, servers);
     return {
-      candidates: mayHaveWaited(record, run) ? [...candidates, connectCandidate(record, open, true)] : candidates,
+      candidates: mayHaveWaited(record, run) ? [...candidates, connectCandidate(record, servers.open, true)] : candidates,
       warnings: heldWarnings(record, heldNames(chosen, opened.server)),
     };
   });
@@ -39,16 +40,16 @@ export function supplyFromServer(chosen: ChosenServer, run: RunContext, open: Op
 async function supplyNamed(
   chosen: ChosenServer,
   functions: ReadonlySet<string>,
-  { opening: opens, open, run }: { opening: MaybePromise<Opening>; open: OpenFor; run: RunContext },
+  { opening: opens, servers, run }: { opening: MaybePromise<Opening>; servers: CallerServers; run: RunContext },
 ): Promise<SuppliedFunctions> {
   const { record } = chosen;
   const opening = await opens;
-  if (needsCredential(opening)) return { candidates: [{ ...connectCandidate(record, open, false), isNamed: true }], warnings: [] };
+  if (needsCredential(opening)) return { candidates: [{ ...connectCandidate(record, servers.open, false), isNamed: true }], warnings: [] };
   if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
-  const known = candidatesOf(chosen, opening.server);
+  const known = candidatesOf(chosen, opening.server, servers);
   const isConnectNamed = isForPeople(record) && functions.has(connectFunctionName(record));
   const isFormer = !isConnectNamed && mayHaveWaited(record, run);
-  const candidates = isConnectNamed || isFormer ? [...known, connectCandidate(record, open, isFormer)] : known;
+  const candidates = isConnectNamed || isFormer ? [...known, connectCandidate(record, servers.open, isFormer)] : known;
   const held = heldNames(chosen, opening.server);
   requireFunctions(chosen, new Set([...candidates.map(({ wanted }) => wanted), ...held]));
   const isMeant = ({ wanted }: Candidate): boolean => functions.has(wanted) || (isFormer && wanted === connectFunctionName(record));
@@ -71,14 +72,18 @@ function mayHaveWaited(record: ToolServerRecord, { suspension }: RunContext): bo
 const candidatesOfServers = new WeakMap<OpenedServer, Candidate[]>();
 
 /** The candidates of a server that the caller's key permits. */
-export function candidatesOf({ record, permitted }: ChosenServer, server: OpenedServer): Candidate[] {
+export function candidatesOf({ record, permitted }: ChosenServer, server: OpenedServer, servers: CallerServers): Candidate[] {
   const known = candidatesOfServers.get(server);
-  const candidates = known ?? server.functions.map((operation) => toCandidate(record, server, operation));
+  const candidates =
+    known ??
+    server.functions.map((operation) =>
+      toCandidate(record, operation, (name) => servers.createTool(record, server, { operation, offeredName: name })),
+    );
   if (known === undefined) candidatesOfServers.set(server, candidates);
   return permitted === undefined ? candidates : candidates.filter(({ wanted }) => permitted.has(wanted));
 }
 
-function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: Operation): Candidate {
+function toCandidate(record: ToolServerRecord, operation: Operation, createTool: (offeredName: string) => Tool): Candidate {
   const { spec, method, path, operationId } = operation;
   const candidate = {
     wanted: spec.name,
@@ -93,7 +98,7 @@ function toCandidate(record: ToolServerRecord, server: OpenedServer, operation: 
   let last: Tool | undefined;
   const toTool = (offeredName: string): Tool => {
     if (last?.spec.name !== offeredName)
-      last = withNames(withServerRules({ ...server.createTool(operation, offeredName), endpoint }, ruleNames, record), candidate);
+      last = withNames(withServerRules({ ...createTool(offeredName), endpoint }, ruleNames, record), candidate);
     return last;
   };
   return { ...candidate, toTool };
@@ -118,7 +123,7 @@ function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warni
 function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
   if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
   const maySeeReason = caller.role === 'admin' || caller.isOpen;
-  const publicReason = opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached';
+  const publicReason = opening.cause === 'opening' ? 'it is still being opened' : 'it cannot be reached';
   return leftOut(
     record,
     record.type === 'mcp' ? 'mcp_unavailable' : 'tool_server_unreachable',

@@ -1,23 +1,19 @@
-import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { asksForCredential, howToConnect } from './own-credentials.ts';
-import type { OwnRecord, OwnToolServer } from './own-credentials.ts';
-
-/** The function over the connection as this caller uses it. `onRefused`: called when the server answers with 401. */
-export type ToolFor = (own: OwnToolServer, caller: Caller, onRefused: () => void) => Tool | Promise<Tool>;
+import type { OwnRecord, OwnToolServer, OwnUse } from '../definitions/own-use.ts';
 
 type Failed = Extract<ToolOutcome, { type: 'error' }>;
 
 /**
- * A function of a server that each person uses with a credential of their own. It is looked up for every call, by the caller of its run: whoever the
- * function was offered to, nobody calls it with another's. A token that the server refuses is refreshed once.
+ * A function of a server that each person uses with a credential of their own. It is looked up for every call, by the caller of
+ * its run, so that no caller uses the credential of another. A token that the server rejects is refreshed once.
  */
 export function withOwnCredential(
   tool: Tool,
   record: ToolServerRecord,
-  { ownRecord, toolFor }: { ownRecord: OwnRecord; toolFor: ToolFor },
+  { ownRecord, toolFor }: { ownRecord: OwnRecord; toolFor: (use: OwnUse) => Tool | Promise<Tool> },
 ): Tool {
   if (!asksForCredential(record)) return tool;
 
@@ -26,7 +22,9 @@ export function withOwnCredential(
     let isRefused = false;
     const callWith = async (own: OwnToolServer): Promise<ToolOutcome> => {
       isRefused = false;
-      return (await toolFor(own, caller, () => (isRefused = true))).run(invocation, context);
+      const renew: OwnUse['renew'] = (refusal) => ownRecord(record, caller, refusal);
+      const tool = await toolFor({ own, callerId: caller.id, renew, onRefused: () => (isRefused = true) });
+      return tool.run(invocation, context);
     };
     const own = await ownRecord(record, caller);
     if (own === undefined) return credentialRequired(record);

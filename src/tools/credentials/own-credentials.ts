@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/callers/caller.ts';
-import type { Credential, CredentialStore, OwnCredentials, ShownCredential } from '../../core/callers/credentials.ts';
+import type { Credential, CredentialStore, OAuthCredential, OwnCredentials, ShownCredential } from '../../core/callers/credentials.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
@@ -8,7 +8,8 @@ import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { namesClient } from './oauth/register-client.ts';
 import { createTokenRefresher } from './refresh-tokens.ts';
-import type { Refusal } from './refresh-tokens.ts';
+import type { TokenRefresher } from './refresh-tokens.ts';
+import type { OwnRecord, OwnToolServer, Refusal } from '../definitions/own-use.ts';
 import { createSharedTokens } from './shared-tokens.ts';
 
 interface OwnCredentialsOptions {
@@ -23,77 +24,139 @@ interface OwnCredentialsOptions {
   onChanged: (callerId: string, server: string) => void;
 }
 
-/** A connection as one caller uses it. */
-export interface OwnToolServer extends ToolServerRecord {
-  /** Where its key is a token: the sign-in that it comes from, which stays the same when the token is refreshed. `shared`: the gateway signed in itself. */
-  signInId?: string;
-}
-
-/**
- * A connection as this caller uses it: where each person has a credential of their own, with the caller's as its `key`; any other as it is. Undefined if
- * the caller has none, or none any more. `refusal`: the server does not take the key of before; another one is found if there can be one.
- * @throws GatewayError when a token has to be refreshed, and the authorization server cannot be asked
- */
-export type OwnRecord = (record: ToolServerRecord, caller: Pick<Caller, 'id'>, refusal?: Refusal) => Promise<OwnToolServer | undefined>;
-
 /** Whether calls carry a credential that the connection itself does not have. */
 export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord, 'isPerUser' | 'authType'>): boolean {
   return isPerUser === true || authType === 'oauth';
 }
 
-interface CredentialUse {
-  ownRecord: OwnRecord;
-  /** The caller has a credential, which the server does not take. */
-  isRefused: (record: ToolServerRecord, caller: Pick<Caller, 'id'>) => Promise<boolean>;
+export interface CredentialUse {
+  /** As `OwnRecord`. */
+  ownRecord(...parameters: Parameters<OwnRecord>): ReturnType<OwnRecord>;
+  /** Whether the caller has a credential that the server rejects. */
+  isRefused(record: ToolServerRecord, caller: Pick<Caller, 'id'>): Promise<boolean>;
 }
 
 export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & CredentialUse {
-  const { store, oauth, serversOf, allServers, now, onChanged } = options;
-  const sharedTokens = createSharedTokens(oauth, now);
-  const refresher = createTokenRefresher({
-    store,
-    oauth,
-    now,
-    usable(record, stored) {
-      const credential = usable(record, stored?.credential);
-      return credential?.kind === 'oauth' ? credential : undefined;
-    },
-  });
+  return new StoredCredentials(options);
+}
 
+class StoredCredentials implements OwnCredentials, CredentialUse {
+  readonly #options: OwnCredentialsOptions;
+  readonly #sharedTokens: ReturnType<typeof createSharedTokens>;
+  readonly #refresher: TokenRefresher;
   /** By caller and server; as many as there are sockets and requests that wait. */
-  const watchers = new Map<string, Set<() => void>>();
+  readonly #watchers = new Map<string, Set<() => void>>();
 
-  /** Undefined for one that was given for another origin, `auth_type`, authorization server or client. */
-  function usable(record: ToolServerRecord, credential: Credential | undefined): Credential | undefined {
-    const { origin, authType } = credential?.binding ?? {};
-    if (origin !== originOf(record.url) || authType !== record.authType) return undefined;
-    return credential?.kind === 'oauth' && !namesClient(record, credential) ? undefined : credential;
+  constructor(options: OwnCredentialsOptions) {
+    this.#options = options;
+    const { store, oauth, now } = options;
+    this.#sharedTokens = createSharedTokens(oauth, now);
+    this.#refresher = createTokenRefresher({ store, oauth, now, usable: (record, stored) => oauthOf(usable(record, stored?.credential)) });
   }
 
-  function stateIn(credential: Credential | undefined): ShownCredential['state'] {
+  async ownRecord(record: ToolServerRecord, caller: Pick<Caller, 'id'>, refusal?: Refusal): Promise<OwnToolServer | undefined> {
+    if (!asksForCredential(record)) return record;
+    if (record.isPerUser !== true) return { ...record, key: await this.#sharedTokens.tokenFor(record, refusal), signInId: 'shared' };
+    if (record.authType === 'oauth') {
+      const credential = await this.#refresher.fresh(caller.id, record, refusal);
+      return credential && { ...record, key: credential.accessToken, signInId: credential.signInId };
+    }
+    const stored = await this.#options.store.find(caller.id, record.id);
+    const credential = usable(record, stored?.credential);
+    if (stored === undefined || credential?.kind !== 'key' || credential.ended !== undefined) return undefined;
+    if (credential.secret !== refusal?.key) return { ...record, key: credential.secret };
+    await this.#options.store.replace(caller.id, record.id, { revision: stored.revision, credential: { ...credential, ended: 'missing' } });
+    return undefined;
+  }
+
+  async isRefused(record: ToolServerRecord, caller: Pick<Caller, 'id'>): Promise<boolean> {
+    return usable(record, (await this.#options.store.find(caller.id, record.id))?.credential)?.ended === 'missing';
+  }
+
+  async list(caller: Caller): Promise<ShownCredential[]> {
+    const servers = await this.#personalServersOf(caller);
+    if (servers.length === 0) return [];
+    const stored = await this.#options.store.listOf(caller.id);
+    return servers.map((record) => this.#toShown(record, stored.get(record.id)));
+  }
+
+  async save(caller: Caller, server: string, key: string): Promise<ShownCredential> {
+    const record = await this.serverOf(caller, server);
+    const { url, authType } = record;
+    if (authType === 'oauth')
+      throw new GatewayError(
+        'invalid_request',
+        `The tool server "${record.id}" takes no key, because people sign in there. POST /api/credentials/${record.id}/connect gives the link.`,
+      );
+    if (authType === 'basic' && !key.includes(':')) throw invalidField('key', `must be user:password for the tool server "${record.id}".`);
+    const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
+    return this.#saveFor(caller, record, credential);
+  }
+
+  async saveSignIn(caller: Caller, server: string, credential: OAuthCredential): Promise<ShownCredential> {
+    return this.#saveFor(caller, await this.serverOf(caller, server), credential);
+  }
+
+  async delete(caller: Caller, server: string): Promise<void> {
+    if (!(await this.#deleteFor(caller.id, server)))
+      throw new GatewayError(
+        'not_found',
+        `You have no credential for a tool server "${server.slice(0, 100)}". GET /api/credentials lists yours.`,
+      );
+  }
+
+  async listStored(callerId: string): Promise<ShownCredential[]> {
+    const records = new Map((await this.#options.allServers()).map((record) => [record.id, record]));
+    return Array.from(await this.#options.store.listOf(callerId), ([server, credential]): ShownCredential => {
+      const record = records.get(server);
+      return record === undefined ? { server, name: server, kind: credential.kind, state: 'missing' } : this.#toShown(record, credential);
+    });
+  }
+
+  async deleteStored(callerId: string, server: string): Promise<void> {
+    if (!(await this.#deleteFor(callerId, server)))
+      throw new GatewayError('not_found', `This caller has no credential for a tool server "${server.slice(0, 100)}".`);
+  }
+
+  async stateOf(caller: Caller, server: string): Promise<ShownCredential['state'] | undefined> {
+    const record = (await this.#personalServersOf(caller)).find(({ id }) => id === server);
+    return record && this.#stateIn(usable(record, (await this.#options.store.find(caller.id, server))?.credential));
+  }
+
+  watch(callerId: string, server: string, onConnected: () => void): () => void {
+    const key = JSON.stringify([callerId, server]);
+    const watching = this.#watchers.get(key) ?? new Set();
+    this.#watchers.set(key, watching.add(onConnected));
+    return () => {
+      watching.delete(onConnected);
+      if (watching.size === 0 && this.#watchers.get(key) === watching) this.#watchers.delete(key);
+    };
+  }
+
+  #stateIn(credential: Credential | undefined): ShownCredential['state'] {
     if (credential === undefined) return 'missing';
     if (credential.kind === 'key') return credential.ended ?? 'connected';
     const { ended, expires, refreshToken } = credential;
     if (ended !== undefined) return ended;
-    return expires !== undefined && expires <= now() && refreshToken === undefined ? 'expired' : 'connected';
+    return expires !== undefined && expires <= this.#options.now() && refreshToken === undefined ? 'expired' : 'connected';
   }
 
-  function toShown(record: ToolServerRecord, stored: Credential | undefined): ShownCredential {
+  #toShown(record: ToolServerRecord, stored: Credential | undefined): ShownCredential {
     const { id, name = id } = record;
     const credential = usable(record, stored);
-    const shown = { server: id, name, kind: credential?.kind ?? kindFor(record), state: stateIn(credential) };
+    const shown = { server: id, name, kind: credential?.kind ?? kindFor(record), state: this.#stateIn(credential) };
     if (credential?.kind !== 'oauth' || shown.state === 'missing') return shown;
     const { scopes, expires } = credential;
     return { ...shown, ...withoutUndefined({ scopes, expires }) };
   }
 
-  async function personalServersOf(caller: Caller): Promise<ToolServerRecord[]> {
-    return (await serversOf(caller)).filter(({ isPerUser, isEnabled }) => isPerUser === true && isEnabled);
+  async #personalServersOf(caller: Caller): Promise<ToolServerRecord[]> {
+    return (await this.#options.serversOf(caller)).filter(({ isPerUser, isEnabled }) => isPerUser === true && isEnabled);
   }
 
   /** @throws GatewayError `not_found` */
-  async function serverOf(caller: Caller, server: string): Promise<ToolServerRecord> {
-    const record = (await personalServersOf(caller)).find(({ id }) => id === server);
+  async serverOf(caller: Caller, server: string): Promise<ToolServerRecord> {
+    const record = (await this.#personalServersOf(caller)).find(({ id }) => id === server);
     if (record !== undefined) return record;
     throw new GatewayError(
       'not_found',
@@ -101,123 +164,50 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     );
   }
 
-  async function saveFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
-    await store.save(caller.id, record.id, credential);
-    onChanged(caller.id, record.id);
-    for (const onConnected of watchers.get(JSON.stringify([caller.id, record.id])) ?? []) onConnected();
-    return toShown(record, credential);
+  async #saveFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
+    await this.#options.store.save(caller.id, record.id, credential);
+    this.#options.onChanged(caller.id, record.id);
+    for (const onConnected of this.#watchers.get(JSON.stringify([caller.id, record.id])) ?? []) onConnected();
+    return this.#toShown(record, credential);
   }
 
   /** False if there was none. */
-  async function deleteFor(callerId: string, server: string): Promise<boolean> {
-    if ((await store.delete(callerId, server)) === undefined) return false;
-    onChanged(callerId, server);
+  async #deleteFor(callerId: string, server: string): Promise<boolean> {
+    if ((await this.#options.store.delete(callerId, server)) === undefined) return false;
+    this.#options.onChanged(callerId, server);
     return true;
   }
-
-  return {
-    serverOf,
-
-    async ownRecord(record, caller, refusal) {
-      if (!asksForCredential(record)) return record;
-      if (record.isPerUser !== true) return { ...record, key: await sharedTokens.tokenFor(record, refusal), signInId: 'shared' };
-      if (record.authType === 'oauth') {
-        const credential = await refresher.fresh(caller.id, record, refusal);
-        return credential && { ...record, key: credential.accessToken, signInId: credential.signInId };
-      }
-      const stored = await store.find(caller.id, record.id);
-      const credential = usable(record, stored?.credential);
-      if (stored === undefined || credential?.kind !== 'key' || credential.ended !== undefined) return undefined;
-      if (credential.secret !== refusal?.key) return { ...record, key: credential.secret };
-      await store.replace(caller.id, record.id, { revision: stored.revision, credential: { ...credential, ended: 'missing' } });
-      return undefined;
-    },
-
-    async isRefused(record, caller) {
-      return usable(record, (await store.find(caller.id, record.id))?.credential)?.ended === 'missing';
-    },
-
-    async list(caller) {
-      const servers = await personalServersOf(caller);
-      if (servers.length === 0) return [];
-      const stored = await store.listOf(caller.id);
-      return servers.map((record) => toShown(record, stored.get(record.id)));
-    },
-
-    async save(caller, server, key) {
-      const record = await serverOf(caller, server);
-      const { url, authType } = record;
-      if (authType === 'oauth')
-        throw new GatewayError(
-          'invalid_request',
-          `The tool server "${record.id}" takes no key: people sign in there. POST /api/credentials/${record.id}/connect gives the link.`,
-        );
-      if (authType === 'basic' && !key.includes(':'))
-        throw invalidField('key', `must be user:password for the tool server "${record.id}".`);
-      const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
-      return saveFor(caller, record, credential);
-    },
-
-    async saveSignIn(caller, server, credential) {
-      return saveFor(caller, await serverOf(caller, server), credential);
-    },
-
-    async delete(caller, server) {
-      if (!(await deleteFor(caller.id, server)))
-        throw new GatewayError(
-          'not_found',
-          `You have no credential for a tool server "${server.slice(0, 100)}". GET /api/credentials lists yours.`,
-        );
-    },
-
-    async listStored(callerId) {
-      const records = new Map((await allServers()).map((record) => [record.id, record]));
-      return Array.from(await store.listOf(callerId), ([server, credential]): ShownCredential => {
-        const record = records.get(server);
-        return record === undefined ? { server, name: server, kind: credential.kind, state: 'missing' } : toShown(record, credential);
-      });
-    },
-
-    async deleteStored(callerId, server) {
-      if (!(await deleteFor(callerId, server)))
-        throw new GatewayError('not_found', `This caller has no credential for a tool server "${server.slice(0, 100)}".`);
-    },
-
-    async stateOf(caller, server) {
-      const record = (await personalServersOf(caller)).find(({ id }) => id === server);
-      return record && stateIn(usable(record, (await store.find(caller.id, server))?.credential));
-    },
-
-    watch(callerId, server, onConnected) {
-      const key = JSON.stringify([callerId, server]);
-      const watching = watchers.get(key) ?? new Set();
-      watchers.set(key, watching.add(onConnected));
-      return () => {
-        watching.delete(onConnected);
-        if (watching.size === 0 && watchers.get(key) === watching) watchers.delete(key);
-      };
-    },
-  };
 }
 
-/** What a server asks each person for. */
+/** Undefined for one that was given for another origin, `auth_type`, authorization server or client. */
+function usable(record: ToolServerRecord, credential: Credential | undefined): Credential | undefined {
+  const { origin, authType } = credential?.binding ?? {};
+  if (origin !== originOf(record.url) || authType !== record.authType) return undefined;
+  return credential?.kind === 'oauth' && !namesClient(record, credential) ? undefined : credential;
+}
+
+function oauthOf(credential: Credential | undefined): OAuthCredential | undefined {
+  return credential?.kind === 'oauth' ? credential : undefined;
+}
+
+/** The kind of credential that a server asks each person for. */
 function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['kind'] {
   return authType === 'oauth' ? 'oauth' : 'key';
 }
 
-/** What a caller without a credential for this server is told. */
+/** The message for a caller without a credential for this server. */
 export function howToConnect(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
-  return `The tool server "${record.id}" needs a credential of your own, and you have given none. Connect with ${wayToConnect(record)}, and ask again.`;
+  return `The tool server "${record.id}" needs your own credential, and you have not entered one. Connect with ${wayToConnect(record)}, and ask again.`;
 }
 
-/** Why a server is left out for whoever has no credential; the end of a sentence. */
+/** Why a server is left out for callers without a credential; the end of a sentence. */
 export function listsToPeopleAlone(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
-  return `it shows its functions only to people who have given a credential of their own (${wayToConnect(record)})`;
+  return `it lists its functions only to people who have entered their own credential (${wayToConnect(record)})`;
 }
 
-/** Why a server is left out for whoever has one that it does not take; the end of a sentence. */
+/** Why a server is left out for a caller whose credential it rejects; the end of a sentence. */
 export function refusesCredential(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
-  return `it refuses the credential that you have given (${wayToConnect(record)} replaces it)`;
+  return `it rejects your credential (${wayToConnect(record)} replaces it)`;
 }
 
 function wayToConnect({ id, authType }: Pick<ToolServerRecord, 'id' | 'authType'>): string {

@@ -1,18 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/callers/credentials.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { Refusal } from '../definitions/own-use.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 
 /** One process has this long to refresh a token before another tries: longer than any answer takes. */
 export const oauthLeaseMs = 15_000;
-
-/** The tool server has answered a request with 401. */
-export interface Refusal {
-  /** What was sent. */
-  key: string;
-  /** It is new, so that another one would help no more. */
-  isFinal?: boolean;
-}
 
 /** Keeps the tokens of people good: each is refreshed once for all who wait for it, in this process and in others on the same store. */
 export interface TokenRefresher {

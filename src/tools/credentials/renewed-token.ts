@@ -1,5 +1,5 @@
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { Refusal } from './refresh-tokens.ts';
+import type { Refusal } from '../definitions/own-use.ts';
 
 const scheme = 'Bearer ';
 
@@ -14,7 +14,7 @@ export function withRenewedToken(send: SendOutbound, renew: (refusal: Refusal) =
     const sent = headers['authorization'];
     const canRepeat = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     if (response.status !== 401 || !canRepeat || sent?.startsWith(scheme) !== true) return response;
-    // Where the authorization server cannot be asked now, the answer stands.
+    // If the authorization server cannot be asked now, the response is returned as it is.
     const key = await renew({ key: sent.slice(scheme.length) }).catch(() => undefined);
     if (key === undefined) return response;
     response.body.close();

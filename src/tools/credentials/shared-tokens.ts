@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OAuthClient, SharedToken } from './oauth/oauth-client.ts';
-import type { Refusal } from './refresh-tokens.ts';
+import type { Refusal } from '../definitions/own-use.ts';
 
 /** The tokens with which the gateway signs in as itself (`oauth.grant: "client_credentials"`): one for each server, in memory, as a new one costs nobody a sign-in. */
 interface SharedTokens {
@@ -12,7 +12,7 @@ interface SharedTokens {
   tokenFor(record: ToolServerRecord, refusal?: Refusal): Promise<string>;
 }
 
-interface Entry {
+interface HeldToken {
   record: ToolServerRecord;
   token: Promise<SharedToken>;
 }
@@ -21,10 +21,10 @@ interface Entry {
 const maxServers = 1_000;
 
 export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: () => number): SharedTokens {
-  const tokens = new LRUCache<string, Entry>({ max: maxServers });
+  const tokens = new LRUCache<string, HeldToken>({ max: maxServers });
 
-  function request(record: ToolServerRecord): Entry {
-    const entry: Entry = { record, token: oauth.ownToken(record) };
+  function request(record: ToolServerRecord): HeldToken {
+    const entry: HeldToken = { record, token: oauth.ownToken(record) };
     tokens.set(record.id, entry);
     entry.token.catch(() => {
       if (tokens.peek(record.id) === entry) tokens.delete(record.id);
@@ -32,7 +32,7 @@ export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: ()
     return entry;
   }
 
-  /** Requests that stand in the same moment wait for the same token. */
+  /** Requests at the same moment wait for the same token. */
   async function good(record: ToolServerRecord, refused: string | undefined): Promise<string> {
     for (;;) {
       const known = tokens.get(record.id);
@@ -57,6 +57,6 @@ export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: ()
 function refusedToken({ id }: ToolServerRecord): GatewayError {
   return new GatewayError(
     'upstream_auth_failed',
-    `The tool server "${id}" refuses the token that its authorization server has just given the gateway. Check scopes and resource in oauth of its connection.`,
+    `The tool server "${id}" rejects the token that its authorization server has just issued to the gateway. Check scopes and resource in oauth of its connection.`,
   );
 }

@@ -89,17 +89,17 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       const found = await store.findBegun(digestOf(state), now());
       if (found === undefined) throw unknownState();
       const pending = found.begun.pending as unknown as PendingAuthorization;
-      // Before the state is used up: whoever has only seen it can neither finish nor spoil the sign-in.
+      // Before the state is consumed: somebody who has only seen it can neither finish nor spoil the sign-in.
       if (!isSame(digestOf(cookieOf(cookieName(state, pending.redirectUri)) ?? ''), found.begun.browser)) throw otherBrowser();
       if (!(await store.finish(found.begun.state, now()))) throw unknownState();
       if (!pending.redirectUri.endsWith(redirectUriOf('', issuerMark))) throw otherServer();
       const caller = await callerOf(found.callerId);
       if (caller === undefined)
-        throw new GatewayError('not_found', 'The key that this sign-in was begun for is no longer valid. Ask for a new link in your chat.');
+        throw new GatewayError('not_found', 'The key that this sign-in belongs to is no longer valid. Ask for a new link in your chat.');
       const record = await credentials.serverOf(caller, found.server);
       const credential = await oauth.complete(record, pending, answer);
       try {
-        // Whoever deletes the key, the person or the server meanwhile deletes the link, and the tokens that there are. Its own time may be over.
+        // Deleting the key, the person or the server meanwhile has deleted the link and the stored tokens. The link itself may have expired.
         if ((await store.find(found.id, 0)) === undefined) throw unknownState();
         await credentials.saveSignIn(caller, found.server, credential);
       } catch (error) {
@@ -120,7 +120,7 @@ function cookieName(state: string, address: string): string {
   return stateCookieName(address, 'toolwharf-sign-in', state);
 }
 
-/** Of digests, which all have the same length. */
+/** Compares digests, which all have the same length. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
@@ -136,7 +136,7 @@ function addressNeeded(): GatewayError {
 function unknownLink(): GatewayError {
   return new GatewayError(
     'not_found',
-    'Nothing can be connected by this link. It is complete only as it stands in the chat, and good for 24 hours. Ask for a new one there.',
+    'This link is not valid. Copy all of it from the chat. A link expires after 24 hours; ask for a new one in the chat.',
   );
 }
 
@@ -144,27 +144,27 @@ function unknownLink(): GatewayError {
 function unknownState(): GatewayError {
   return new GatewayError(
     'not_found',
-    'No sign-in waits for this answer: it was finished, or began more than ten minutes ago. See in your chat whether you are connected, and ask for a new link there if not.',
+    'No sign-in is waiting for this answer: it has finished, or it began more than ten minutes ago. If your chat does not show that you are connected, ask for a new link there.',
   );
 }
 
 function otherBrowser(): GatewayError {
   return new GatewayError(
     'forbidden',
-    'This sign-in was not begun in this browser, so nothing was stored. If you have followed a link of somebody else, close this page: it would have connected their chat with your account. Otherwise go on in the browser where you began.',
+    'This sign-in began in another browser, so nothing was stored. If somebody else sent you the link, close this page: it would have connected their chat to your account. Otherwise continue in the browser where you began.',
   );
 }
 
 function otherServer(): GatewayError {
   return new GatewayError(
     'forbidden',
-    'The answer comes from another authorization server than the one that was asked, so nothing was stored. Tell whoever runs this gateway.',
+    'The answer comes from a different authorization server than the one that was asked, so nothing was stored. Tell the administrator of this gateway.',
   );
 }
 
 function usedLink(): GatewayError {
   return new GatewayError(
     'conflict',
-    'This link was used, and it is good once. If it was you, go back to your chat, or ask for a new one there. If it was not, tell whoever runs this gateway.',
+    'This link has already been used, and it works only once. If you used it, go back to your chat or ask for a new one there. If you did not, tell the administrator of this gateway.',
   );
 }

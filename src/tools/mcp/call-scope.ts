@@ -26,7 +26,7 @@ export interface CallScope {
 
 export interface CallScopes {
   run<Value>(scope: CallScope, work: () => Promise<Value>): Promise<Value>;
-  /** The call was given up without an answer; its server may go on with it, and ask. */
+  /** The call ended without an answer; its server may still work on it, and ask. */
   abandon(scope: CallScope): void;
   /** For what is everybody's, such as the list of tools: it belongs to no call, even if a single one is running. */
   runForNobody<Value>(work: () => Promise<Value>): Promise<Value>;

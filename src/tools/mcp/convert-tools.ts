@@ -3,11 +3,11 @@ import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { readChain, whyLooped } from '../../core/tools/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
-import { uniqueNames } from '../catalog/name-functions.ts';
-import type { Conversion, Operation } from '../openapi/operation.ts';
+import { uniqueNames } from '../definitions/name-functions.ts';
+import type { Conversion, Operation } from '../definitions/operation.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 
-/** Stands in for the HTTP method in operations and reports; the tool's name stands in for the path. */
+/** Takes the place of the HTTP method in operations and reports; the tool's name is used as the path. */
 const method = 'tools/call';
 
 /** A tool of an MCP server as a function. */

@@ -2,7 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { OutboundError } from '../../core/errors.ts';
 import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import type { SchemaIssue } from '../../shared/describe-schema-issue.ts';
-import { unmadeConnections } from '../servers/unmade-connections.ts';
+import { unmadeConnections } from '../outgoing/unmade-connections.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**
@@ -15,7 +15,7 @@ export interface McpFailure {
   message: string;
   /** The HTTP status of its answer, where that was the failure. */
   status?: number;
-  /** What answers at this address does not speak MCP. */
+  /** The server at this address does not speak MCP. */
   isOther?: true;
   /** The server does not know the session of the connection any more, so it has not executed the request. A new connection may help. */
   isSessionLost?: true;
@@ -23,7 +23,7 @@ export interface McpFailure {
 
 /** Error codes of a connection or pipe over which nothing was delivered. */
 const undelivered: ReadonlySet<string> = new Set([...unmadeConnections, 'EPIPE', 'ENOENT', 'EACCES']);
-/** What web servers say to a POST that they have no place for. */
+/** Statuses with which web servers reject a POST to an unknown path. */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415, 422, 501]);
 /** How many nested causes are examined. */
 const maxCauses = 8;
@@ -151,7 +151,7 @@ function describeOther(chain: readonly Error[]): string | undefined {
   const unexpected = chain.find((entry) => entry instanceof SdkError && entry.code === SdkErrorCode.ClientHttpUnexpectedContent);
   if (unexpected instanceof SdkError) return describeContent((unexpected.data as { contentType?: string | null }).contentType ?? '');
   if (chain.some((entry) => entry instanceof SyntaxError)) return 'with JSON that cannot be read';
-  return chain.some(({ name }) => name === 'ZodError' || name === '$ZodError') ? 'with JSON that is no message of MCP' : undefined;
+  return chain.some(({ name }) => name === 'ZodError' || name === '$ZodError') ? 'with JSON that is not an MCP message' : undefined;
 }
 
 function describeContent(contentType: string): string {

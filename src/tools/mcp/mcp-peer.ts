@@ -6,8 +6,8 @@ import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { callHeaders, callQuery, forwardedHeaders, requestServerHeaders, sessionUserOf } from '../servers/connection-headers.ts';
-import { everythingSent, maskOfCredentials, maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
+import { callHeaders, callQuery, forwardedHeaders, requestServerHeaders, sessionUserOf } from '../outgoing/connection-headers.ts';
+import { everythingSent, maskOfCredentials, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 
 /** Pages of the tool list of such a server: a thousand tools, a hundred on a page. */
 const requestMcpPages = 10;
@@ -107,7 +107,7 @@ export function requestPeer(
     url,
     trust: { kind: 'request', mayReachPrivate },
     mask,
-    // Whoever sends a request chooses its headers, so none of them is an id of the run.
+    // The sender of a request chooses its headers, so none of them is an id of the run.
     credentialMask: mask,
     isReviewed: false,
     schemasBytes,

@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
-import { renamedSpec } from '../catalog/lazy-spec.ts';
+import { renamedSpec } from '../definitions/lazy-spec.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
@@ -17,7 +17,7 @@ import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { readToolResult } from './read-tool-result.ts';
 
-/** What a call needs of its server. */
+/** The parts of a server that a call needs. */
 export interface CalledServer {
   readonly peer: McpPeer;
   readonly connection: McpConnection;
@@ -28,7 +28,7 @@ export interface CalledServer {
 /** A request that certainly had no effect is retried once, over a new connection. */
 const attempts = 2;
 
-/** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model is told about its effect. */
+/** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model reads about its effect. */
 export function createMcpTool(server: CalledServer, { operation, tool: definition }: McpFunction, offeredName: string): Tool {
   const { id, timeoutMs, maxResultBytes } = server.peer;
   const { readOnlyHint, idempotentHint } = definition.annotations ?? {};
@@ -137,14 +137,14 @@ function failedOutcome(
     return failed('mcp_unavailable', `${named} cannot be reached: ${reason} The call was not executed.`, 'not_started');
   switch (failure.kind) {
     case 'answered':
-      return failed('tool_error', `${named} refuses the call: ${reason}`);
+      return failed('tool_error', `${named} rejected the call: ${reason}`);
     case 'invalid':
       return failed(
         'tool_error',
         `${named} executed the call, but its result cannot be used: ${reason} Check what it did before repeating it.`,
       );
     case 'refused':
-      return failed('mcp_unavailable', `${named} refuses the connection: ${reason} The call was not executed.`, 'not_started');
+      return failed('mcp_unavailable', `${named} rejected the connection: ${reason} The call was not executed.`, 'not_started');
     case 'timeout':
       return failed('tool_timeout', `Tool '${offeredName}' timed out: ${reason}`, 'outcome_unknown');
     case 'maybe-sent': {

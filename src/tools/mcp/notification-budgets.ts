@@ -24,7 +24,7 @@ export function createNotificationBudgets(
 ): (message: JSONRPCMessage) => boolean {
   const ofNobody = createNotificationBudget({ onDropped, onFlood });
   const budgets = new WeakMap<CallScope, ReturnType<typeof createNotificationBudget>>();
-  /** By the id of a request, which is its token of progress. Kept after the answer: a server may go on reporting. */
+  /** By the id of a request, which is its token of progress. Kept after the answer, because a server may still report. */
   const byToken = new Map<unknown, CallScope>();
 
   const send = transport.send.bind(transport);

@@ -61,7 +61,7 @@ function readContent(blocks: readonly ContentBlock[]): Content {
       content.texts.push(
         typeof read === 'string'
           ? `${read.slice(0, remaining)}\n[truncated: the result is too large]`
-          : `${describeFile(read)} It is too large to be kept.`,
+          : `${describeFile(read)} It is too large and was discarded.`,
       );
       break;
     }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import type { CallBrowser, PreparedRequest } from '../../core/tools/browser-call.ts';
 import type { Tool, ToolOutcome, ToolSpec } from '../../core/tools/tool.ts';
-import { renamedSpec } from '../catalog/lazy-spec.ts';
+import { renamedSpec } from '../definitions/lazy-spec.ts';
 import { ArgumentError } from '../openapi/call/build-request.ts';
 
 interface BrowserToolOptions {

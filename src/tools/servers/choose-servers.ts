@@ -1,5 +1,5 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { forbiddenToolId, unknownToolId } from '../catalog/tool-ids.ts';
+import { forbiddenToolId, unknownToolId } from '../definitions/tool-ids.ts';
 
 /** A registered server that a request has selected. */
 export interface ChosenServer {

@@ -6,12 +6,13 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tools/tool-server-report.ts';
 import { asSentence } from '../../shared/as-sentence.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { estimateFunctionTokens, parametersOnce } from '../catalog/lazy-spec.ts';
+import { estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
-import { maskOfEverythingSent } from './secrets-to-mask.ts';
+import { maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import { lintApprovals, lintBlocks, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
 import { openServer } from './open-registered-server.ts';
-import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
+import { wantsCredential } from '../definitions/opened-server.ts';
+import type { HeldFunction, OpenedServer, Opening } from '../definitions/opened-server.ts';
 import { retryDelayMs } from './reconnect-servers.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
@@ -25,7 +26,7 @@ interface ServerInspectorOptions {
   gatewayId?: string | undefined;
   /** Absent: MCP servers cannot be inspected. */
   mcp?: Pick<McpServers, 'verify' | 'accept'>;
-  /** What backends have refused of registered functions. */
+  /** Registered functions that backends have rejected. */
   lessons?: LessonMemory | undefined;
   /** The clock of `servers`; absent where nothing is tried again, as by commands. */
   now?: () => number;
@@ -116,12 +117,12 @@ function toFailedReport(opening: Exclude<Opening, { type: 'opened' }>): ToolServ
 
 function credentialWanted(opening: Exclude<Opening, { type: 'opened' }>): ToolServerReport['credential'] {
   if (opening.type === 'unsupported') return opening.needsCredential === true ? 'own' : undefined;
-  return opening.refusesCredential === true ? 'refused' : undefined;
+  return wantsCredential(opening) ? 'refused' : undefined;
 }
 
 function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure: string | undefined): ToolServerReport {
   const { functions, withheld, held = [], conversion, about } = server;
-  const { info, version, remarks } = about;
+  const { info, version, notes } = about;
   const stderr = server.stderr?.() ?? [];
   const listed = functions.map(({ method, path, spec }) => {
     const { name, description } = spec;
@@ -146,7 +147,7 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
       ...lintBlocks(conversion.operations, record),
       ...lintCredential(functions, record),
       ...conversion.warnings,
-      ...remarks,
+      ...notes,
       ...lintDescriptions(functions),
     ],
     ...(stderr.length > 0 && { stderr }),

@@ -1,8 +1,8 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
-import type { CredentialLocation, CredentialSet, Operation } from '../openapi/operation.ts';
-import { configValue } from './server-rules.ts';
+import type { CredentialLocation, CredentialSet, Operation } from '../definitions/operation.ts';
+import { configValue } from '../definitions/server-rules.ts';
 
 const configKeys = [
   'enable',
@@ -88,14 +88,14 @@ export function lintCredential(functions: readonly { security?: CredentialSet[] 
   const schemes = [...new Set(functions.flatMap(({ security = [] }) => security.flat().map(nameOf)))].slice(0, maxNamedSchemes);
   if (!functions.some(({ security = [] }) => security.length > 0)) return [];
   return [
-    `The document declares credentials (${schemes.join(', ')}), but this connection sends none: calls that need one will be refused. ` +
+    `The document declares credentials (${schemes.join(', ')}), but this connection sends none: calls that need one will be rejected. ` +
       'Set "auth_type" and "key".',
   ];
 }
 
-function nameOf(place: CredentialLocation): string {
-  if (place.kind === 'bearer') return 'a bearer key';
-  return place.kind === 'basic' ? 'user and password' : `${place.kind} ${place.name}`;
+function nameOf(location: CredentialLocation): string {
+  if (location.kind === 'bearer') return 'a bearer key';
+  return location.kind === 'basic' ? 'user and password' : `${location.kind} ${location.name}`;
 }
 
 /** The form in which `describeOperation` describes an operation without a description. */

@@ -3,13 +3,14 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
-import { documentUrl, loadDocument, type DocumentVersion, type LoadOptions } from '../openapi/load/load-document.ts';
-import { openDocumentAside, type DocumentReader } from '../openapi/load/open-document-aside.ts';
+import { documentUrl, loadDocument, type LoadOptions } from '../openapi/load/load-document.ts';
+import type { DocumentVersion } from '../definitions/opened-server.ts';
+import { openForeignDocument, type DocumentReader } from '../openapi/load/open-foreign-document.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
-import { createBaseUrls } from '../openapi/load/server-base-url.ts';
-import type { Credential } from './apply-credential.ts';
-import { callQuery, sessionUserOf } from './connection-headers.ts';
-import { headerSecrets } from './secrets-to-mask.ts';
+import { createBaseUrls } from '../openapi/document/server-base-url.ts';
+import type { Credential } from '../outgoing/apply-credential.ts';
+import { callQuery, sessionUserOf } from '../outgoing/connection-headers.ts';
+import { headerSecrets } from '../outgoing/secrets-to-mask.ts';
 
 /** How the document of a server is obtained, registered or from a request. */
 interface ServerDocument {
@@ -31,7 +32,7 @@ export async function loadServerDocument(
 ): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
   if (document !== undefined) {
     const noFiles = (): Promise<never> => Promise.reject(new Error('a document that was supplied inline cannot reference other files'));
-    return { opened: await openDocumentAside({ ...options.job, source: document }, noFiles, options.reader), version: undefined };
+    return { opened: await openForeignDocument({ ...options.job, source: document }, noFiles, options.reader), version: undefined };
   }
   const { origin } = new URL(documentUrl(url, path));
   const sentCredentials = origin === new URL(url).origin ? credentials : { headers: {}, sessionUser: undefined };

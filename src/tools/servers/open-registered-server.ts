@@ -1,88 +1,27 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { Tool } from '../../core/tools/tool.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';
 import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
-import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts';
-import type { DocumentSignIn } from '../openapi/load/read-sign-in.ts';
-import type { DocumentVersion } from '../openapi/load/load-document.ts';
-import type { Conversion, Operation } from '../openapi/operation.ts';
-import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
-import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
-import { withOwnCredential } from '../credentials/own-credential-tool.ts';
-import type { ToolFor } from '../credentials/own-credential-tool.ts';
-import type { OwnRecord } from '../credentials/own-credentials.ts';
+import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
+import type { OpenedServer, Opening, OpeningAttempt, OpenMcp } from '../definitions/opened-server.ts';
+import { callHeaders, callQuery, sessionUserOf } from '../outgoing/connection-headers.ts';
+import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
+import type { Operation } from '../definitions/operation.ts';
+import type { OwnUse } from '../definitions/own-use.ts';
 import { CredentialRefused } from '../openapi/load/load-document.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
-import { configValue, whyWithheld } from './server-rules.ts';
+import { configValue, whyWithheld } from '../definitions/server-rules.ts';
 
-/** A registered server whose document or tool list was converted to functions. */
-export interface OpenedServer {
-  /** The functions that may be offered. */
-  functions: Operation[];
-  /** Functions that the server's rules withhold, with the reason. */
-  withheld: { operation: string; reason: string }[];
-  /** The whole conversion, with what was renamed and omitted. */
-  conversion: Conversion;
-  /** The document's own information; a validator's remarks only if they were requested. */
-  about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
-  /** How people sign in, where the document says so. */
-  signIn?: DocumentSignIn;
-  /** The version of the document; undefined if it has none, as with a document in several files. */
-  loaded: DocumentVersion | undefined;
-  isChecked: boolean;
-  /** The last lines of stderr of the server's process; absent without a process. */
-  stderr?: () => string[];
-  /** Functions that are not offered until an administrator accepts their changed definition; absent if there are none. */
-  held?: HeldFunction[];
-  createTool(operation: Operation, offeredName: string): Tool;
-}
-
-/** A function whose definition has changed since it was first seen. */
-export interface HeldFunction {
-  operation: Operation;
-  changed: string[];
-  fingerprint: string;
-  /** As the server describes it now, and as it did when it was pinned; that is undefined if its words were not kept. */
-  definition: JsonObject;
-  pinned: JsonObject | undefined;
-}
-
-/** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. `isRefused`: it
- * answered, with an error; `isUnauthorized`: with 401; `refusesCredential`: with 401 or 403. `isSkipped`: opening it has ended the gateway. `needsCredential`: it lists its functions only to people who have given their own
- * credential. */
-export type Opening =
-  | { type: 'opened'; server: OpenedServer }
-  | {
-      type: 'unreachable';
-      reason: string;
-      isOpening?: true;
-      isDenied?: true;
-      isRefused?: true;
-      isUnauthorized?: true;
-      refusesCredential?: true;
-      isSkipped?: true;
-    }
-  | { type: 'unsupported'; reason: string; needsCredential?: true };
-
-export interface OpeningOptions {
-  signal: AbortSignal;
-  /** Whether to validate the document, which takes time: for administrators, not for chats. */
-  isChecked: boolean;
+interface OpeningOptions extends OpeningAttempt {
   /** The server as it was loaded before; returned again if its document has not changed. */
   known?: OpenedServer | undefined;
   /** Opens MCP servers, which have no document. */
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id, so that it does not offer its own functions again. */
   gatewayId?: string | undefined;
-  /** Absent where functions are listed and never called, as by commands. */
-  ownRecord?: OwnRecord | undefined;
 }
-
-/** Never rejects. */
-export type OpenMcp = (record: ToolServerRecord, options: OpeningOptions) => Promise<Opening>;
 
 /** Loads and converts a server's document. Never rejects: a failure is a value. */
 export async function openServer(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
@@ -93,15 +32,12 @@ export async function openServer(record: ToolServerRecord, send: SendOutbound, o
   try {
     const server = (await loadRegistered(record, send, options)) ?? known;
     if (server !== undefined) return { type: 'opened', server };
-    return {
-      type: 'unreachable',
-      reason: 'The server answers an unconditional request for its document with HTTP 304.',
-    };
+    return { type: 'unreachable', reason: 'The server answers an unconditional request for its document with HTTP 304.', cause: 'failed' };
   } catch (error) {
     return {
       type: 'unreachable',
       reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)),
-      ...(error instanceof CredentialRefused && { refusesCredential: true }),
+      cause: error instanceof CredentialRefused ? error.reason : 'failed',
     };
   }
 }
@@ -132,7 +68,7 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
 async function loadRegistered(
   record: ToolServerRecord,
   send: SendOutbound,
-  { signal, isChecked, known, gatewayId, ownRecord = () => Promise.resolve(undefined) }: OpeningOptions,
+  { signal, isChecked, known, gatewayId }: OpeningOptions,
 ): Promise<OpenedServer | undefined> {
   const { id, spec, url, path } = record;
   const isKnownSufficient = known?.loaded !== undefined && (known.isChecked || !isChecked);
@@ -153,23 +89,29 @@ async function loadRegistered(
     },
   );
   if (loaded === undefined) return undefined;
-  const { conversion, head, remarks, signIn } = loaded.opened;
+  const { conversion, head, notes, signIn } = loaded.opened;
   const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
   const connection = toOpenApiConnection(record, head, {
     trust: { kind: 'configured', origin: new URL(url).origin },
     send,
     headersFor: (run, security) => callHeaders(record, run, security),
   });
-  const connectionOf = (own: ToolServerRecord, onRefused: () => void): OpenApiConnection => ({
+  const connectionOf = ({ own, onRefused }: OwnUse): OpenApiConnection => ({
     ...connection,
     async send(request) {
       const response = await send(request);
-      if (response.status === 401) onRefused();
+      if (response.status === 401) onRefused?.();
       return response;
     },
     headersFor: (run, security) => callHeaders(own, run, security),
     queryFor: (security) => callQuery(own, security),
     key: own.key,
+  });
+  const describe = (operation: Operation, offeredName: string) => ({
+    operation,
+    offeredName,
+    label: `${id}/${operation.spec.name}`,
+    server: id,
   });
   const info = ownValue(head, 'info');
   return {
@@ -178,15 +120,13 @@ async function loadRegistered(
       reason === undefined ? [] : [{ operation: `${method} ${template}`, reason }],
     ),
     conversion,
-    about: { info: isJsonObject(info) ? info : undefined, version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
+    about: { info: isJsonObject(info) ? info : undefined, version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), notes },
     ...(signIn && { signIn }),
     loaded: loaded.version,
     isChecked,
-    createTool(operation, offeredName) {
-      const fn = { operation, offeredName, label: `${id}/${operation.spec.name}`, server: id };
-      const toolFor: ToolFor = (own, _caller, onRefused) => createOpenApiTool({ ...fn, connection: connectionOf(own, onRefused) });
-      return withOwnCredential(createOpenApiTool({ ...fn, connection }), record, { ownRecord, toolFor });
-    },
+    createTool: (operation, offeredName) => createOpenApiTool({ ...describe(operation, offeredName), connection }),
+    createOwnTool: (operation, offeredName, use) =>
+      createOpenApiTool({ ...describe(operation, offeredName), connection: connectionOf(use) }),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { parseJson } from '../../shared/parse-exactly.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { Opening } from './open-registered-server.ts';
+import type { Opening } from '../definitions/opened-server.ts';
 
 /** After as many unclean ends in a row, the servers that were being opened are suspects. One may be a power cut, or an impatient operator. */
 const endsUntilSuspect = 2;
@@ -12,7 +12,7 @@ const endsUntilSuspect = 2;
 export const skippedMs = 60 * 60 * 1000;
 /** How long a server that was skipped is remembered: it may have been removed. */
 const forgottenMs = 24 * skippedMs;
-/** What a server has sent may end the process a moment after it was opened. */
+/** Data from a server may end the process a moment after it was opened. */
 const settlingMs = 2_000;
 const factName = 'tool servers that are being opened';
 
@@ -31,7 +31,7 @@ export interface OpeningMarks {
   close(): Promise<void>;
 }
 
-/** What is noted. Servers are named by `keyOf`. */
+/** The stored notes. Servers are named by `keyOf`. */
 interface Noted {
   /** Unclean ends in a row during which servers were being opened. */
   ends: number;
@@ -166,16 +166,16 @@ export async function findSkippedServers(
 
 export function describeSkipped(id: string, until: number): string {
   return (
-    `The gateway ended unexpectedly each time it opened this server, so it is skipped until ${new Date(until).toISOString()}. ` +
+    `The gateway crashed each time it opened this server, so the server is skipped until ${new Date(until).toISOString()}. ` +
     `POST /api/tool-servers/${id}/refresh tries it at once`
   );
 }
 
 function toSkippedOpening({ id }: ToolServerRecord, until: number): Opening {
-  return { type: 'unreachable', reason: describeSkipped(id, until), isSkipped: true };
+  return { type: 'unreachable', reason: describeSkipped(id, until), cause: 'skipped' };
 }
 
-/** What follows from the notes of the process before this one. */
+/** The conclusions from the notes of the previous process. */
 function afterStart({ ends, opening, suspects, skipped: before }: Noted, now: number): Noted {
   const [only, ...others] = opening;
   const skipped = new Map([...before].filter(([, until]) => now - until < forgottenMs));
@@ -193,9 +193,9 @@ function afterStart({ ends, opening, suspects, skipped: before }: Noted, now: nu
 
 /** At another address, or with another command, it is another server. As a hash: an address may hold a key. */
 function keyOf({ id, url, process }: ToolServerRecord): string {
-  const place = process === undefined ? url : [process.command, ...process.args];
+  const address = process === undefined ? url : [process.command, ...process.args];
   return createHash('sha256')
-    .update(JSON.stringify([id, place]))
+    .update(JSON.stringify([id, address]))
     .digest('base64url');
 }
 

@@ -3,13 +3,13 @@ import pLimit from 'p-limit';
 /** A server that is being opened, or waits for its turn. */
 export interface Turn<Value> {
   done: Promise<Value>;
-  /** Begins in a turn of those that somebody waits for, if it has not begun. */
+  /** Starts it among those that a request waits for, if it has not started. */
   hasten(): void;
 }
 
 /**
- * Bounds how many servers are opened at the same time: each takes file descriptors, and a thousand at once would leave none for chats. Those that
- * somebody waits for have turns of their own, because servers that do not answer hold theirs for seconds.
+ * Bounds how many servers are opened at the same time: each takes file descriptors, and a thousand at once would leave none for chats. Servers that
+ * a request waits for have their own turns, because unresponsive servers occupy the others for seconds.
  */
 export function createOpeningTurns(atOnce: number): <Value>(work: () => Promise<Value>) => Turn<Value> {
   const unhurried = pLimit(atOnce);

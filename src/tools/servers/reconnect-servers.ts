@@ -1,5 +1,6 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { Opening } from './open-registered-server.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { Opening } from '../definitions/opened-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
 /** How often an opened server's document is checked for changes. Most servers answer with a 304, which costs nothing. */
@@ -40,23 +41,24 @@ interface Reported {
 interface ServerReconnectorOptions {
   servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'suspectsAmong' | 'isSlow' | 'failuresOf' | 'loadedAt'>;
   /** Every registered server. */
-  listRecords: () => Promise<readonly ToolServerRecord[]>;
+  listRecords: () => MaybePromise<readonly ToolServerRecord[]>;
   /** The clock of `servers`. */
   now: () => number;
-  signal: AbortSignal;
   /** Called once per change. */
-  onNews?: (record: ToolServerRecord, news: ServerNews) => void;
+  onNews?: ((record: ToolServerRecord, news: ServerNews) => void) | undefined;
 }
 
 /**
  * Opens servers that were never opened, and failed ones after their delay, so that chats find them ready. Also checks the documents of opened servers
  * regularly, because an updated application has other functions. @throws nothing
  */
-export function createServerReconnector({ servers, listRecords, now, signal, onNews = () => undefined }: ServerReconnectorOptions): {
+export function createServerReconnector({ servers, listRecords, now, onNews = () => undefined }: ServerReconnectorOptions): {
   reconnectDue(): Promise<void>;
-  start(): void;
+  /** Opens what is due now, and then regularly. */
+  start: () => void;
   close(): void;
 } {
+  const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   /** By id. */
   const reported = new Map<string, Reported>();
@@ -95,7 +97,7 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
       const suspects = await servers.suspectsAmong(due);
       // An opened server stays in use while it is reloaded.
       const openDue = async (record: ToolServerRecord): Promise<unknown> =>
-        (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal);
+        (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, closing.signal);
       await Promise.all(due.filter((record) => !suspects.has(record)).map(openDue));
       await Promise.all(Array.from(suspects, openDue));
       const ids = new Set(records.map(({ id }) => id));
@@ -109,15 +111,19 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
   return {
     reconnectDue,
     start() {
+      void reconnectDue();
       timer ??= setInterval(() => void reconnectDue(), firstRetryMs).unref();
     },
-    close: () => clearInterval(timer),
+    close() {
+      clearInterval(timer);
+      closing.abort(new Error('The gateway is shutting down.'));
+    },
   };
 }
 
 /** Why a server is of no use; undefined if it offers functions. */
 function whyUnusable(state: Opening): string | undefined {
-  // Whoever has connected to it has its functions.
+  // People who have connected to it get its functions.
   if (state.type === 'unsupported' && state.needsCredential === true) return undefined;
   if (state.type !== 'opened') return state.reason;
   return state.server.functions.length === 0 ? 'it has no usable functions; see the report of the server' : undefined;

@@ -1,21 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
-import type { Opening, OpenMcp } from './open-registered-server.ts';
+import { failureMemoryMs } from '../definitions/opened-server.ts';
+import type { DocumentSignIn, Opening, OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
-import type { OwnRecord } from '../credentials/own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
 export const serverPatienceMs = 2_000;
-/** Registered servers that are opened at the same time, and as many that somebody waits for: each takes some file descriptors, a process more. */
+/** Registered servers that are opened at the same time, and as many again that a request waits for. Each takes some file descriptors, a process more. */
 export const serversOpenedAtOnce = 32;
-
-/** A failed server is not retried for this long, so that not every chat waits for it. */
-export const failureMemoryMs = 10_000;
 
 /**
  * How long a request that selects functions of this server by name waits for it: longer than a document may take to load, because that error says
@@ -50,6 +48,8 @@ export interface RegisteredServers {
   failuresOf(record: ToolServerRecord): { count: number; reason: string; endedAt: number } | undefined;
   /** The time by `now` when it was last loaded or found unchanged. */
   loadedAt(record: ToolServerRecord): number | undefined;
+  /** How the document of a server describes sign-in. @throws GatewayError if it cannot be read now */
+  signInOf: (record: ToolServerRecord) => Promise<DocumentSignIn | undefined>;
   /** Forgets servers that are no longer registered. */
   keepOnly(ids: ReadonlySet<string>): void;
   /** Aborts running loads. */
@@ -61,42 +61,41 @@ interface RegisteredServersOptions {
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id. */
   gatewayId?: string | undefined;
-  ownRecord?: OwnRecord | undefined;
   /** Absent where nothing is opened by itself, as by commands. */
   marks?: OpeningMarks | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
 
-interface Entry {
+interface OpeningState {
   record: ToolServerRecord;
   loading: Promise<Opening> | undefined;
   /** Has the load begin before others that nobody waits for. */
   hasten: () => void;
   /** The load that a chat has given up waiting for: until it ends, no other chat waits for it. */
   slow: Promise<Opening> | undefined;
-  /** What chats use. A failure does not replace an `opened` one. */
+  /** The opening that chats use. A failure does not replace an `opened` one. */
   opening: Opening | undefined;
   failures: { count: number; reason: string; endedAt: number } | undefined;
   loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, marks, now }: RegisteredServersOptions): RegisteredServers {
-  const entries = new Map<string, Entry>();
+export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }: RegisteredServersOptions): RegisteredServers {
+  const entries = new Map<string, OpeningState>();
   const closing = new AbortController();
   const takeTurn = createOpeningTurns(serversOpenedAtOnce);
 
   /** A changed record counts as another server. */
-  function findEntry(record: ToolServerRecord): Entry | undefined {
+  function findEntry(record: ToolServerRecord): OpeningState | undefined {
     const known = entries.get(record.id);
     const isSame = known !== undefined && (known.record === record || isDeepStrictEqual(known.record, record));
     return isSame ? known : undefined;
   }
 
-  function entryFor(record: ToolServerRecord): Entry {
+  function entryFor(record: ToolServerRecord): OpeningState {
     const known = findEntry(record);
     if (known !== undefined) return known;
-    const entry: Entry = {
+    const entry: OpeningState = {
       record,
       loading: undefined,
       hasten: () => undefined,
@@ -110,9 +109,12 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
   }
 
   /** One load serves all waiting callers, so no caller's signal aborts it. */
-  function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
+  function startLoading(entry: OpeningState, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
-    const options = { signal: closing.signal, isChecked, known, openMcp, gatewayId, ownRecord };
+    const onListChanged = (): void => {
+      if (findEntry(entry.record) === entry) void startLoading(entry, false);
+    };
+    const options = { signal: closing.signal, isChecked, onListChanged, known, openMcp, gatewayId };
     const open = (): Promise<Opening> => openServer(entry.record, send, options);
     const turn = takeTurn(() => marks?.open(entry.record, isChecked, open) ?? open());
     const loading: Promise<Opening> = turn.done.then((opening) => {
@@ -126,7 +128,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
     return loading;
   }
 
-  function recordOutcome(entry: Entry, opening: Opening): void {
+  function recordOutcome(entry: OpeningState, opening: Opening): void {
     if (opening.type !== 'unreachable') {
       entry.opening = opening;
       entry.failures = undefined;
@@ -147,7 +149,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
     if (isNeeded) entry.hasten();
     return waitAtMost(waitMsFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
       entry.slow = load;
-      return { type: 'unreachable', reason: failures?.reason ?? stillOpening, isOpening: true };
+      return { type: 'unreachable', reason: failures?.reason ?? stillOpening, cause: 'opening' };
     });
   }
 
@@ -167,6 +169,14 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
       return entry?.loading !== undefined && entry.slow === entry.loading;
     },
     failuresOf: (record) => findEntry(record)?.failures,
+    async signInOf(record) {
+      const opening = await open(record, closing.signal, true);
+      if (opening.type === 'opened') return opening.server.signIn;
+      throw new GatewayError(
+        'upstream_unreachable',
+        `The document of the tool server "${record.id}" cannot be read at the moment. Try again later; GET /api/tool-servers/{id} says why.`,
+      );
+    },
     loadedAt: (record) => findEntry(record)?.loadedAt,
     keepOnly(ids) {
       for (const id of entries.keys()) if (!ids.has(id)) entries.delete(id);
@@ -175,7 +185,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
   };
 }
 
-function waitMsFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
+function waitMsFor({ failures, slow }: OpeningState, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
   if (isNeeded) return neededWaitMs;
   if (slow === load) return 0;
   return failures === undefined ? serverPatienceMs : reopeningWaitMs;

@@ -4,13 +4,13 @@ import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import { leftOutWarning } from '../catalog/tool-source.ts';
-import type { Candidate, SuppliedFunctions } from '../catalog/tool-source.ts';
+import { leftOutWarning } from '../definitions/tool-source.ts';
+import type { Candidate, SuppliedFunctions } from '../definitions/tool-source.ts';
 import { requestPeer } from '../mcp/mcp-peer.ts';
 import type { McpPeer } from '../mcp/mcp-peer.ts';
-import type { Operation } from '../openapi/operation.ts';
-import type { OpenedServer, Opening } from './open-registered-server.ts';
-import { mayReachPrivate } from './request-servers.ts';
+import type { Operation } from '../definitions/operation.ts';
+import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
+import { mayReachPrivate } from './request-trust.ts';
 
 /** Servers of one request that are connected to at the same time, each of which may send lists of the largest size. */
 const requestMcpAtOnce = 4;
@@ -55,7 +55,7 @@ export async function openRequestMcpServers(
 function supplyFrom(server: RequestMcpServer, { peer, opening }: { peer: McpPeer; opening: Opening }): SuppliedFunctions {
   const { label, allowed = {} } = server;
   if (opening.type !== 'opened') {
-    const code = opening.type === 'unreachable' && opening.isDenied === true ? 'egress_denied' : 'mcp_unavailable';
+    const code = opening.type === 'unreachable' && opening.cause === 'denied' ? 'egress_denied' : 'mcp_unavailable';
     return withoutFunctions(server, code, opening.reason);
   }
   const { functions, conversion } = opening.server;
@@ -66,7 +66,7 @@ function supplyFrom(server: RequestMcpServer, { peer, opening }: { peer: McpPeer
   if (chosen.length === 0) {
     const [omitted] = conversion.omitted;
     const none = omitted === undefined ? 'it lists no tool' : `${omitted.operation}: ${omitted.reason}`;
-    return withoutFunctions(server, 'tool_server_empty', functions.length === 0 ? none : 'allowed_tools lets none of its tools through');
+    return withoutFunctions(server, 'tool_server_empty', functions.length === 0 ? none : 'allowed_tools excludes all of its tools');
   }
   const endpoint = peer.mask.text(peer.url);
   const list = chosen.map(({ operation: { operationId, spec } }) => ({

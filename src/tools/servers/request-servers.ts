@@ -2,30 +2,33 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatRequest, RequestToolServer } from '../../core/chat/chat.ts';
 import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { SendOutbound, Trust } from '../../core/outbound.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { trustOf } from './request-trust.ts';
+import { readSpecs } from './read-specs.ts';
+import type { DescribedFunction } from './read-specs.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
-import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
+import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import { createBrowserTool } from './browser-tool.ts';
-import { requestServerHeaders, sessionUserOf } from './connection-headers.ts';
-import { legalName, possibleNames } from '../catalog/name-functions.ts';
-import { leftOutWarning } from '../catalog/tool-source.ts';
-import type { Candidate, SuppliedFunctions, Warning } from '../catalog/tool-source.ts';
+import { requestServerHeaders, sessionUserOf } from '../outgoing/connection-headers.ts';
+import { possibleNames } from '../definitions/name-functions.ts';
+import { leftOutWarning } from '../definitions/tool-source.ts';
+import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
 import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
-import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
+import { createRequestBudget, type ConversionBudget } from '../openapi/conversion-budget.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
-import { takesNothing, type Operation } from '../openapi/operation.ts';
+import { takesNothing, type Operation } from '../definitions/operation.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
-import { createBaseUrls } from '../openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../openapi/document/server-base-url.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
-import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from './server-rules.ts';
-import type { ServerRules } from './server-rules.ts';
+import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from '../definitions/server-rules.ts';
+import type { ServerRules } from '../definitions/server-rules.ts';
 
-interface RequestServersOptions {
+export interface RequestServersOptions {
   send: SendOutbound;
   callBrowser: CallBrowser;
   /** The time limit of browser calls, unless the request sets its own. */
@@ -192,15 +195,6 @@ function cutWarning({ server, index }: ServerContext, { count, reason }: { count
   return { code: 'functions_left_out', message };
 }
 
-/** Callers who may reach private addresses anyway may also name them in a request. */
-export function mayReachPrivate({ caller }: Pick<RunContext, 'caller'>): boolean {
-  return caller.role === 'admin' || caller.isOpen;
-}
-
-function trustOf(run: RunContext): Trust {
-  return { kind: 'request', mayReachPrivate: mayReachPrivate(run) };
-}
-
 async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<OpenedDocument> {
   const { url, path = 'openapi.json', openapi } = server;
   const loaded = await loadServerDocument(
@@ -299,41 +293,4 @@ function* judgeSpecs(
     const key = `${index} ${described.operationId} ${position}`;
     yield whyWithheld({ ...described, method: undefined }, rules) ?? toCandidate(described, { key, rules, createTool });
   }
-}
-
-/** A function as a frontend describes it. */
-interface DescribedFunction {
-  /** The frontend's name of the function. */
-  operationId: string;
-  spec: ToolSpec;
-}
-
-/** The most warnings about nameless functions; more add nothing. */
-const maxNameless = 10;
-
-/**
- * Reads functions as a frontend describes them (`specs`): flat `{name, description, parameters}`, with or without `type`, or wrapped as `{type:
- * "function", function: {…}}`. `nameless`: the positions of those without a name.
- */
-function readSpecs(specs: readonly JsonObject[]): { usable: DescribedFunction[]; nameless: number[] } {
-  const usable: DescribedFunction[] = [];
-  const nameless: number[] = [];
-  for (const [index, entry] of specs.entries()) {
-    const wrapped = ownValue(entry, 'function');
-    const { name, description, parameters } = isJsonObject(wrapped) ? wrapped : entry;
-    if (typeof name !== 'string' || name === '') nameless.push(index);
-    else usable.push({ operationId: name, spec: toSpec(name, description, parameters) });
-  }
-  return { usable, nameless: nameless.slice(0, maxNameless) };
-}
-
-/** Providers reject a function whose parameters are not an object. */
-function toSpec(name: string, description: JsonValue | undefined, parameters: JsonValue | undefined): ToolSpec {
-  const schema = isJsonObject(parameters) ? parameters : {};
-  const properties = ownValue(schema, 'properties');
-  return {
-    name: legalName(name),
-    description: typeof description === 'string' ? description : '',
-    parameters: { ...schema, type: 'object', properties: isJsonObject(properties) ? properties : {} },
-  };
 }

@@ -68,7 +68,7 @@ tool_servers: [{ id: time, url: "http://127.0.0.1:1", config: { enable: false } 
   const files = { 'tools/a.js': functionModule('get_a'), 'tools/e.mjs': set };
   expect(await found('Presets', files, yaml)).toEqual([
     'ok good: on demo',
-    'warning bad: base_model: no backend lists "gone" just now',
+    'warning bad: base_model: no backend lists "gone" at the moment',
     'warning bad: tools: "function:get_b" is not known',
     'warning bad: tools: "toolset:dice/roam" is not known',
     'warning bad: tools: "preset:nobody" is not known',

@@ -43,7 +43,7 @@ it('a client for signing in to the console is examined as well, and its redirect
   });
   expect(await access(issuer, client)).toContainEqual({
     level: 'warning',
-    text: expect.stringContaining('on this machine alone'),
+    text: expect.stringContaining('only on this machine'),
     cure: expect.stringContaining('PUBLIC_URL'),
   });
   const plain = await handMadeOpenId(audience, { metadata: { code_challenge_methods_supported: ['plain'] } });
@@ -55,7 +55,7 @@ it('a client for signing in to the console is examined as well, and its redirect
   const withoutTokens = await handMadeOpenId(audience, { metadata: { token_endpoint: 7 } });
   expect(await access(withoutTokens.issuer, client)).toContainEqual({
     level: 'broken',
-    text: expect.stringContaining('no address that takes codes'),
+    text: expect.stringContaining('no token endpoint'),
     cure: expect.any(String),
   });
   expect((await access(issuer)).some(({ text }) => text.includes('sign in'))).toBe(false);

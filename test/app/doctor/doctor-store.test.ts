@@ -105,7 +105,7 @@ it('keys and servers that another secret made are named with their cure', async 
   await fill();
   const found = await findings('Tool servers', { TOOLWHARF_SECRET: 'b'.repeat(64) });
   expect(found).toEqual([
-    { level: 'broken', text: '1 of 1 key made with another TOOLWHARF_SECRET: refused', cure: expect.stringContaining('Set the secret') },
+    { level: 'broken', text: '1 of 1 key made with another TOOLWHARF_SECRET: rejected', cure: expect.stringContaining('Set the secret') },
     { level: 'note', text: 'off: disabled' },
     {
       level: 'broken',

@@ -101,7 +101,7 @@ describe('models', () => {
         text: `ollama (${dead}): Nothing listens at ${dead}. Is it running, and is the port right?`,
         cure: expect.stringContaining('Start Ollama'),
       },
-      { level: 'ok', text: expect.stringContaining('no language model') },
+      { level: 'ok', text: expect.stringContaining('not a language model') },
     ]);
     expect(countBroken(sections)).toBe(1);
   });
@@ -136,8 +136,8 @@ describe('models', () => {
   });
 
   it.each([
-    ['OLLAMA_BASE_URLS', '/api', 'Set the address without its end'],
-    ['OPENAI_API_BASE_URLS', '', 'up to and with /v1; set its key'],
+    ['OLLAMA_BASE_URLS', '/api', 'Set the address without this ending'],
+    ['OPENAI_API_BASE_URLS', '', 'end the address with /v1; set its key'],
   ])('has a cure for an address of %s that ends with "%s"', async (setting, end, cure) => {
     const url = await peer(404, 'page not found');
     const [found] = findingsOf(await examine({ [setting]: `${url}${end}` }), 'Models');
@@ -266,7 +266,7 @@ describe('this machine', () => {
 
   it('finds a file in the way of the data folder', async () => {
     writeFileSync(join(folder, 'data'), '');
-    const expected = { level: 'broken', text: expect.stringContaining('ENOTDIR'), cure: expect.stringContaining('file in the way') };
+    const expected = { level: 'broken', text: expect.stringContaining('ENOTDIR'), cure: expect.stringContaining('file blocks the path') };
     expect(await examineFolder(join(folder, 'data'))).toMatchObject(expected);
     expect(await examineFolder(join(folder, 'data', 'deeper'))).toMatchObject(expected);
   });
@@ -299,7 +299,7 @@ describe('this machine', () => {
     expect(countBroken(sections)).toBe(0);
   });
 
-  it('says that HOST is no address of this machine', async () => {
+  it('says that HOST is not an address of this machine', async () => {
     // Of the block for documentation (RFC 5737).
     const sections = await examine({ ...demo, HOST: '192.0.2.1', PORT: '8123' });
     expect(findingsOf(sections, 'This machine')).toContainEqual(
@@ -384,10 +384,10 @@ describe('the report', () => {
   it('puts each cure below its finding and counts what is broken', () => {
     const findings: Finding[] = [
       { level: 'ok', text: 'one' },
-      { level: 'broken', text: 'two', cure: 'mend it' },
+      { level: 'broken', text: 'two', cure: 'fix it' },
     ];
     expect(toReport([{ title: 'Things', findings }])).toBe(
-      'Things\n  ok      one\n  BROKEN  two\n          -> mend it\n\nOne thing is broken; the cure is below it.\n',
+      'Things\n  ok      one\n  BROKEN  two\n          -> fix it\n\nOne problem; the fix is below it.\n',
     );
   });
 

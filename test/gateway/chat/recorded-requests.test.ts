@@ -7,10 +7,10 @@ import { mcpHttpServer } from '../../_support/mcp-http-server.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
-import { callTool, mcpCatalog, mcpRecord, requireTool } from '../../tools/mcp/mcp-fixture.ts';
+import { callTool, mcpTools, mcpRecord, requireTool } from '../../tools/mcp/mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from '../../tools/mcp/scripted-peer.ts';
 import { jsonResponse } from '../../tools/scripted-send.ts';
-import { recordedBodyCharacters } from '../../../src/tools/servers/record-requests.ts';
+import { recordedBodyCharacters } from '../../../src/tools/outgoing/record-requests.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const schema = { type: 'object', properties: { city: { type: 'string' } } };
@@ -177,9 +177,9 @@ describe('a function of an MCP server', () => {
   });
 
   it('is recorded as messages over a pipe', async () => {
-    const catalog = mcpCatalog({ transports: scriptedPeer([toolOf('route')]).transports });
+    const mcp = mcpTools({ transports: scriptedPeer([toolOf('route')]).transports });
     const recordedRequests: NonNullable<Parameters<typeof callTool>[1]>['run'] & object = { recordedRequests: [] };
-    await callTool(await requireTool(catalog, 'route'), { run: recordedRequests });
+    await callTool(await requireTool(mcp, 'route'), { run: recordedRequests });
     const [recorded, ...others] = recordedRequests.recordedRequests ?? [];
     expect(others).toEqual([]);
     expect(JSON.parse(recorded?.body?.text ?? '')).toMatchObject({ method: 'tools/call', params: { name: 'route' } });

@@ -3,7 +3,6 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { AppParts } from '../../../src/app/build-app.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { backendOf, listen, readChunks, testApp } from '../../_support/build-app.ts';
@@ -29,7 +28,7 @@ function ask(app: TestApp, body: object) {
   return app.server.inject({ method: 'POST', url: '/v1/chat/completions', headers, payload: { model: 'model', messages, ...body } });
 }
 
-function appThatSays(parts: Partial<AppParts> = {}): Promise<TestApp> {
+function appThatSays(parts: Parameters<typeof testApp>[1] = {}): Promise<TestApp> {
   return testApp({}, { backends: [backendOf(new ScriptedModel(says('Hello.'), says('Hello.')))], ...parts });
 }
 

@@ -5,7 +5,7 @@ import { calls, says } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { gatewayOf, selects, serverOf, textOfMessage } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
-import { functionTokens } from '../../../src/tools/catalog/cut-spec.ts';
+import { functionTokens } from '../../../src/tools/catalog/cut/cut-spec.ts';
 
 const wanted = 'create things of Kind12';
 const messages = [{ role: 'user', content: wanted }];

@@ -1,6 +1,6 @@
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
-import { callTool, mcpCatalog, requireTool } from '../../tools/mcp/mcp-fixture.ts';
+import { callTool, mcpTools, requireTool } from '../../tools/mcp/mcp-fixture.ts';
 import { httpPeer, textResult, toolOf } from '../../tools/mcp/scripted-peer.ts';
 import { mcpCutGraceMs } from '../../../src/tools/mcp/incoming-messages.ts';
 
@@ -15,7 +15,7 @@ it('a user may think longer than the stream lasts in which the server asked', as
     },
     'sse',
   );
-  const tool = await requireTool(mcpCatalog({ send }), 'ask');
+  const tool = await requireTool(mcpTools({ send }), 'ask');
   const { promise: thought, resolve } = Promise.withResolvers<{ city: string }>();
   setTimeout(() => resolve({ city: 'Osaka' }), 2 * mcpCutGraceMs);
   const outcome = await callTool(tool, { run: { sessionId: 'session-1' }, context: { ask: () => thought } });

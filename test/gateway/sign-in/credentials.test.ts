@@ -452,8 +452,8 @@ describe('an MCP server that each person uses with their own key', () => {
     ]);
     const invoked = async (user: string): Promise<string> =>
       JSON.stringify((await gateway.call('POST /api/tools/peer/whoami/invoke', { key, user }, {})).body);
-    expect(await invoked('bob')).toMatch(/credential_required.*refuses the credential that you have given/);
-    expect(await invoked('eve')).toMatch(/credential_required.*only to people who have given a credential/);
+    expect(await invoked('bob')).toMatch(/credential_required.*rejects your credential/);
+    expect(await invoked('eve')).toMatch(/credential_required.*only to people who have entered their own credential/);
     expect(await invoked('bob')).not.toContain('CANARY');
   });
 

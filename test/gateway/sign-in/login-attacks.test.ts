@@ -52,7 +52,7 @@ describe('nobody is signed in, and the page names the cure,', () => {
     ['if the ID token is of another issuer', { idToken: { iss: elsewhere } }, /iss/],
     ['if the ID token has ended', { idToken: { exp: 1 } }, /exp/],
     ['if there is no ID token', { token: ({ id_token: _left, ...usual }) => usual }, /id_token/],
-    ['if the token is of another type', { token: (usual) => ({ ...usual, token_type: 'DPoP' }) }, /no bearer token/],
+    ['if the token is of another type', { token: (usual) => ({ ...usual, token_type: 'DPoP' }) }, /not a bearer token/],
     ['if the answer has another issuer', { answer: (back) => back.set('iss', elsewhere) }, /iss/],
     ['if the answer lacks the announced issuer', { answer: (back) => back.delete('iss') }, /iss/],
     ['if the answer has no code', { answer: (back) => back.delete('code') }, /code/],

@@ -61,7 +61,7 @@ describe('a connection with oauth', () => {
     ['another grant', { oauth: { grant: 'password' } }, 'oauth.grant', /client_credentials/],
     ['scopes in one text', { oauth: { scopes: ['read write'] } }, 'oauth.scopes.0', /without spaces/],
     ['a misspelt field', { oauth: { clientid: 'x' } }, 'oauth', /clientid/],
-    ['an address that is none', { oauth: { authorize_url: 'javascript:x', token_url: 'https://a.test' } }, 'oauth.authorize_url', /http/],
+    ['an invalid address', { oauth: { authorize_url: 'javascript:x', token_url: 'https://a.test' } }, 'oauth.authorize_url', /http/],
   ])('is refused with %s, in words that name the cure', async (_what, fields, param, message) => {
     await using app = await adminApp();
     const { status, body } = await app.ask('POST', '/api/tool-servers', {

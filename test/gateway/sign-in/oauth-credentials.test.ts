@@ -5,7 +5,7 @@ import type { OAuthCredential } from '../../../src/core/callers/credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
-import { readSignIn } from '../../../src/tools/openapi/load/read-sign-in.ts';
+import { readSignIn } from '../../../src/tools/openapi/document/read-sign-in.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import type { AuthorizationServer } from '../../_support/authorization-server.ts';
 import { directSend } from '../../_support/direct-send.ts';

@@ -11,9 +11,9 @@ import { toolRoutes } from '../../../src/http/routes/tools/tools.ts';
 import { createToolServerAdmin } from '../../../src/admin/tool-server-admin.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
 import { createLayeredRegistry } from '../../../src/storage/layered-registry.ts';
-import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../../src/storage/tool-server-connection.ts';
-import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
+import { connectedTools } from '../../_support/connected-tools.ts';
 import { documentWith, scriptedSend } from '../../tools/scripted-send.ts';
 import type { ScriptedSend } from '../../tools/scripted-send.ts';
 
@@ -60,16 +60,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   const { fixed = [], stored = [], script = reachableServers(), caller = administrator } = options;
   const logLines: string[] = [];
   const registry = createLayeredRegistry({ fixed, store: memoryRegistry(stored) });
-  const tools = createToolCatalog({
-    registry,
-    credentials: memoryStores().credentials,
-    oauthClients: memoryStores().oauthClients,
-    send: script.send,
-    callBrowser: async () => ({ type: 'result', value: null }),
-    browserToolTimeoutMs: 1_000,
-    now: Date.now,
-    elapsed: Date.now,
-  });
+  const tools = connectedTools({ registry, send: script.send, browserToolTimeoutMs: 1_000, now: Date.now, elapsed: Date.now });
   const logger: FastifyBaseLogger = createLogger({ level: 'trace', destination: { write: (line) => void logLines.push(line) } });
   const server = fastify({
     loggerInstance: logger,
@@ -93,14 +84,14 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   if (options.isDraining === true) await calls.drain(0);
   const toolTimeoutMs = options.toolTimeoutMs ?? 5_000;
   const invoke = createInvokeFunction({
-    tools,
+    tools: tools.catalog,
     calls,
     newId: () => 'id-1',
     toolTimeoutMs,
     makeConnectLink: async () => undefined,
     now: Date.now,
   });
-  await server.register(toolRoutes, { tools, invoke, publicUrl: undefined });
+  await server.register(toolRoutes, { tools: tools.catalog, invoke, publicUrl: undefined });
   return {
     server,
     registry,

@@ -2,10 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse-chat-body.ts';
-import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createHistoryTool } from '../../../src/tools/catalog/history-tool.ts';
-import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
-import type { ToolSource } from '../../../src/tools/catalog/tool-source.ts';
+import { connectedTools } from '../../_support/connected-tools.ts';
+import type { ToolSource } from '../../../src/tools/definitions/tool-source.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
@@ -123,18 +122,8 @@ describe('search_chats', () => {
       },
       list: async () => [],
     };
-    const catalog = createToolCatalog({
-      registry: memoryRegistry(),
-      credentials: memoryStores().credentials,
-      oauthClients: memoryStores().oauthClients,
-      send: neverSends,
-      callBrowser: () => Promise.reject(new Error('not asked')),
-      browserToolTimeoutMs: 1_000,
-      sources: [history, others],
-      now: () => 0,
-      elapsed: () => 0,
-    });
-    onTestFinished(() => catalog.close());
+    const tools = connectedTools({ send: neverSends, sources: [history, others] });
+    onTestFinished(() => tools.close());
     const request = parseChatBody({
       model: 'model',
       messages: [{ role: 'user', content: 'Hi' }],
@@ -142,8 +131,8 @@ describe('search_chats', () => {
     }).request;
     const caller = { id: 'ada', role: 'user', isOpen: false } as const;
     const nowhere = { runId: 'r', caller, chatId: undefined, messageId: undefined, sessionId: undefined };
-    const { tools } = await catalog.offerFor(request, { ...nowhere, signal: new AbortController().signal });
-    expect([...tools.keys()]).toEqual(['search_chats']);
+    const offer = await tools.catalog.offerFor(request, { ...nowhere, signal: new AbortController().signal });
+    expect([...offer.tools.keys()]).toEqual(['search_chats']);
   });
 
   it('can be invoked on its own', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createKeptLists, keptLists, keptListsCharacters } from '../../../src/tools/catalog/kept-lists.ts';
-import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
+import type { Candidate } from '../../../src/tools/definitions/tool-source.ts';
 
 function candidateOf(name: string, description = 'Does it.'): Candidate {
   return {

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Tool, ToolSpec } from '../../../src/core/tools/tool.ts';
-import { lazySpec } from '../../../src/tools/catalog/lazy-spec.ts';
+import { lazySpec } from '../../../src/tools/definitions/lazy-spec.ts';
 import { offerTools, offeredFunctions, offeredTokens, chosenFunctions } from '../../../src/tools/catalog/offer-tools.ts';
-import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
+import type { Candidate } from '../../../src/tools/definitions/tool-source.ts';
 import { createFunctionSearches } from '../../../src/tools/catalog/search-functions.ts';
 import { runContext } from '../../_support/tools.ts';
-import { functionTokens } from '../../../src/tools/catalog/cut-spec.ts';
+import { functionTokens } from '../../../src/tools/catalog/cut/cut-spec.ts';
 
 function candidate(server: string, name: string, description: string, isNamed = false): Candidate {
   return {

@@ -4,10 +4,9 @@ import { OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { ToolOffer } from '../../../src/core/tools/tool.ts';
-import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
-import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
-import { leftOutWarning } from '../../../src/tools/catalog/tool-source.ts';
-import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
+import { connectedTools } from '../../_support/connected-tools.ts';
+import { leftOutWarning } from '../../../src/tools/definitions/tool-source.ts';
+import type { Tools } from '../../../src/app/compose/compose-tools.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { documentWith, jsonResponse, scriptedSend } from '../scripted-send.ts';
@@ -28,29 +27,21 @@ const documents = (): ScriptedSend =>
     'http://off.test/openapi.json': documentWith('never'),
   });
 
-const opened: ToolCatalog[] = [];
+const opened: Tools[] = [];
 afterEach(async () => {
-  for (const catalog of opened.splice(0)) await catalog.close();
+  for (const tools of opened.splice(0)) await tools.close();
 });
 
 const stopped = { now: () => 0, elapsed: () => 0 };
 
-function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents(), clocks = stopped): ToolCatalog {
-  const catalog = createToolCatalog({
-    registry: memoryRegistry(records),
-    credentials: memoryStores().credentials,
-    oauthClients: memoryStores().oauthClients,
-    send: script.send,
-    callBrowser: async () => ({ type: 'result', value: null }),
-    browserToolTimeoutMs: 60_000,
-    ...clocks,
-  });
-  opened.push(catalog);
-  return catalog;
+function toolsOf(records: ToolServerRecord[], script: ScriptedSend = documents(), clocks = stopped): Tools {
+  const tools = connectedTools({ records, send: script.send, ...clocks });
+  opened.push(tools);
+  return tools;
 }
 
 async function offer(records: ToolServerRecord[], request: Partial<ChatRequest> = {}, run: Partial<RunContext> = {}): Promise<ToolOffer> {
-  return catalogOf(records).offerFor(chatRequest(request), runContext(run));
+  return toolsOf(records).catalog.offerFor(chatRequest(request), runContext(run));
 }
 
 const labels = ({ tools }: ToolOffer): string[] => [...tools.values()].map((tool) => tool.label);
@@ -111,7 +102,7 @@ describe('what a request is offered', () => {
 
   it('is nothing for a hidden task of a frontend', async () => {
     const script = documents();
-    const given = await catalogOf([time], script).offerFor(chatRequest({ purpose: 'task' }), runContext());
+    const given = await toolsOf([time], script).catalog.offerFor(chatRequest({ purpose: 'task' }), runContext());
     expect(given).toEqual({ tools: new Map(), warnings: [] });
     expect(script.requests).toEqual([]);
   });
@@ -121,7 +112,7 @@ describe('a registered server that cannot serve', () => {
   it('is left out with a warning, and the others stay [S4-40]', async () => {
     const script = documents();
     script.answers.set('http://maps.test/openapi.json', new OutboundError('unreachable', 'connect ECONNREFUSED 10.0.0.1'));
-    const given = await catalogOf([time, maps], script).offerFor(chatRequest(), runContext());
+    const given = await toolsOf([time, maps], script).catalog.offerFor(chatRequest(), runContext());
     expect(labels(given)).toEqual(['time/now', 'time/zone']);
     expect(given.warnings).toEqual([
       { code: 'tool_server_unreachable', message: expect.stringMatching(/"maps" is left out: .*10\.0\.0\.1/) },
@@ -139,7 +130,7 @@ describe('a registered server that cannot serve', () => {
   it('is named to users without its address', async () => {
     const script = scriptedSend({ 'http://time.test/openapi.json': new OutboundError('unreachable', 'connect ECONNREFUSED 10.0.0.1') });
     const run = runContext({ caller: { id: 'u', role: 'user', isOpen: false } });
-    const { warnings } = await catalogOf([time], script).offerFor(chatRequest(), run);
+    const { warnings } = await toolsOf([time], script).catalog.offerFor(chatRequest(), run);
     expect(warnings).toEqual([{ code: 'tool_server_unreachable', message: 'The tool server "time" is left out: it cannot be reached.' }]);
   });
 
@@ -172,7 +163,7 @@ describe('names', () => {
       'http://time.test/openapi.json': documentWith(...functions),
       'http://maps.test/openapi.json': documentWith(...functions),
     });
-    const { tools, warnings } = await catalogOf([time, maps], script).offerFor(chatRequest(), runContext());
+    const { tools, warnings } = await toolsOf([time, maps], script).catalog.offerFor(chatRequest(), runContext());
     expect(tools.size).toBe(30);
     expect(warnings).toEqual([
       { code: 'function_renamed', message: expect.stringMatching(/^15 functions of (?:maps|time) .*"f0" as "f0_.* and 10 more/) },
@@ -194,7 +185,7 @@ describe('a hundred functions and more', () => {
   const script = scriptedSend({ 'http://time.test/openapi.json': documentWith(...many) });
 
   it('are cut to what a model can hold, with a word about how to choose', async () => {
-    const { tools, warnings } = await catalogOf([time], script).offerFor(chatRequest(), runContext());
+    const { tools, warnings } = await toolsOf([time], script).catalog.offerFor(chatRequest(), runContext());
     expect(tools.size).toBe(chosenFunctions);
     expect(warnings).toEqual([
       { code: 'functions_left_out', message: expect.stringMatching(/^40 of 130 functions are offered.*tool_ids/) },
@@ -203,14 +194,17 @@ describe('a hundred functions and more', () => {
 
   it("leave room for the caller's own", async () => {
     const callerFunctions = Array.from({ length: 100 }, (_, index) => ({ name: `own${index}`, wire: {} }));
-    const { tools } = await catalogOf([time], script).offerFor(chatRequest({ callerFunctions }), runContext());
+    const { tools } = await toolsOf([time], script).catalog.offerFor(chatRequest({ callerFunctions }), runContext());
     expect(tools.size).toBe(27);
   });
 });
 
 describe('the list of tools', () => {
   it('has every function of every enabled server, defaults or not, under unique names', async () => {
-    const listed = await catalogOf([time, extra, off, github]).list({ id: 'u', role: 'user', isOpen: false }, new AbortController().signal);
+    const listed = await toolsOf([time, extra, off, github]).catalog.list(
+      { id: 'u', role: 'user', isOpen: false },
+      new AbortController().signal,
+    );
     expect(listed.map(({ id, name, server, kind }) => ({ id, name, server, kind }))).toEqual([
       { id: 'time/now', name: 'now', server: 'time', kind: 'openapi' },
       { id: 'time/zone', name: 'zone', server: 'time', kind: 'openapi' },
@@ -225,8 +219,8 @@ describe('a server that failed', () => {
     const script = documents();
     script.answers.set('http://time.test/openapi.json', async () => jsonResponse({ error: 'broken' }, 500));
     const clock = { time: Date.parse('2030-05-01T10:00:00Z'), elapsed: 0 };
-    const catalog = catalogOf([time], script, { now: () => clock.time, elapsed: () => clock.elapsed });
-    const list = () => catalog.list({ id: 'a', role: 'admin', isOpen: false }, new AbortController().signal);
+    const tools = toolsOf([time], script, { now: () => clock.time, elapsed: () => clock.elapsed });
+    const list = () => tools.catalog.list({ id: 'a', role: 'admin', isOpen: false }, new AbortController().signal);
     expect(await list()).toEqual([]);
     script.answers.set('http://time.test/openapi.json', async () => jsonResponse(documentWith('now')));
     clock.time -= 2 * 60 * 60 * 1_000;
@@ -243,12 +237,12 @@ describe('the state of the servers', () => {
       asked.resolve();
       return jsonResponse({ error: 'broken' }, 500);
     });
-    const catalog = catalogOf([time, maps, off, github], script);
-    expect((await catalog.servers()).map(({ state }) => state)).toEqual(['not_loaded', 'not_loaded', 'not_loaded', 'not_loaded']);
-    catalog.start();
+    const tools = toolsOf([time, maps, off, github], script);
+    expect((await tools.servers.states()).map(({ state }) => state)).toEqual(['not_loaded', 'not_loaded', 'not_loaded', 'not_loaded']);
+    tools.start();
     await asked.promise;
-    await catalog.list({ id: 'a', role: 'admin', isOpen: false }, new AbortController().signal);
-    expect(await catalog.servers()).toEqual([
+    await tools.catalog.list({ id: 'a', role: 'admin', isOpen: false }, new AbortController().signal);
+    expect(await tools.servers.states()).toEqual([
       { id: 'time', state: 'ok', functions: 2 },
       { id: 'maps', state: 'unreachable', functions: 0, error: expect.any(String) },
       { id: 'off', state: 'not_loaded', functions: 0 },
@@ -259,9 +253,9 @@ describe('the state of the servers', () => {
   });
 
   it('survives an end amid the start', async () => {
-    const catalog = catalogOf([time]);
-    catalog.start();
-    await expect(catalog.close()).resolves.toBeUndefined();
+    const tools = toolsOf([time]);
+    tools.start();
+    await expect(tools.close()).resolves.toBeUndefined();
   });
 });
 

@@ -17,7 +17,7 @@ describe('an error of the token endpoint', () => {
     let isKnown = false;
     const { peers, begin, complete } = await handMadeSetup({ token: (usual) => (isKnown ? usual : unknownClient()) });
     const { pending } = await begin();
-    await expect(complete(pending)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('begin again') });
+    await expect(complete(pending)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('Begin again') });
     isKnown = true;
     expect(await complete((await begin()).pending)).toMatchObject({ accessToken: secrets.access });
     expect(peers.seenBy('registration')).toHaveLength(2);

@@ -57,7 +57,7 @@ describe('signing in at an API', () => {
   it.each(['oauth2', 'openIdConnect'] as const)('finds the authorization server by a scheme %s', async (scheme) => {
     const authorization = await authorizationServer();
     const api = await protectedApi(authorization, { scheme });
-    const { readSignIn } = await import('../../../src/tools/openapi/load/read-sign-in.ts');
+    const { readSignIn } = await import('../../../src/tools/openapi/document/read-sign-in.ts');
     const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as never;
     const oauth = oauthClient({ signInOf: async () => readSignIn(document) });
     const record = oauthRecord(api.url, { type: 'openapi' });

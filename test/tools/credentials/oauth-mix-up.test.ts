@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DocumentSignIn } from '../../../src/tools/openapi/load/read-sign-in.ts';
+import type { DocumentSignIn } from '../../../src/tools/definitions/opened-server.ts';
 import type { OAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../../_support/hand-made-authorization.ts';
 import { gatewayAddress, oauthClient, oauthRecord } from './oauth-fixture.ts';
@@ -22,7 +22,7 @@ describe('the code of one authorization server', () => {
     const oauth = apiClient({ authorizeUrl: `${url}/sign-in`, tokenUrl: `${url}/tokens` });
     const { pending } = await oauth.begin(api(), gatewayAddress, 'state');
     seen.splice(0);
-    await expect(oauth.complete(api(), pending, answer(honest.issuer))).rejects.toThrow(/another authorization server/);
+    await expect(oauth.complete(api(), pending, answer(honest.issuer))).rejects.toThrow(/different authorization server/);
     expect(seen).toEqual([]);
     // Those that do not say who they are cannot be told apart.
     await oauth.complete(api(), pending, answer()).catch(() => undefined);

@@ -48,9 +48,13 @@ describe('beginning a sign-in', () => {
     ['another issuer', { metadata: changed((json) => ({ ...json, issuer: 'https://evil.test' })) }, /evil\.test.* instead of/],
     ['PKCE without S256', { metadata: changed((json) => ({ ...json, code_challenge_methods_supported: ['plain'] })) }, /PKCE with S256/],
     ['no word of PKCE', { metadata: changed(({ code_challenge_methods_supported: _methods, ...json }) => json) }, /PKCE with S256/],
-    ['a script to sign in at', { metadata: changed((json) => ({ ...json, authorization_endpoint: 'javascript:alert(1)' })) }, /no address/],
+    [
+      'a script to sign in at',
+      { metadata: changed((json) => ({ ...json, authorization_endpoint: 'javascript:alert(1)' })) },
+      /no https address/,
+    ],
     ['no metadata', { metadata: () => new Response(null, { status: 404 }) }, /has no metadata .*Set authorize_url/],
-    ['no metadata where it points', { resource: () => new Response(null, { status: 404 }) }, /there is none/],
+    ['no metadata where it points', { resource: () => new Response(null, { status: 404 }) }, /no metadata exists there/],
     ['a failing server', { metadata: () => new Response(null, { status: 503 }) }, /HTTP 503/],
     ['metadata of too many values', { metadata: () => new Response(`{"x":[${'[],'.repeat(6_000)}[]]}`) }, /more than 5000 values/],
     ['metadata that is nested too deep', { metadata: () => new Response(`${'['.repeat(100)}${']'.repeat(100)}`) }, /or 64 levels/],
@@ -125,7 +129,7 @@ describe('beginning a sign-in', () => {
     const { pending } = await begin();
     await begin();
     expect(peers.seenBy('registration')).toHaveLength(2);
-    await expect(complete(pending)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('begin again') });
+    await expect(complete(pending)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('Begin again') });
     await complete((await begin()).pending);
     expect(peers.seenBy('registration')).toHaveLength(3);
   });

@@ -14,7 +14,7 @@ const record = JSON.parse(json) as ToolServerRecord;
 const { credentials: store, oauthClients: clients, connection } = openStores({ file, secret: 'secret' });
 const now = Date.now;
 const oauth = createOAuthClient({ send: directSend, clients, publicUrl: undefined, signInOf: async () => undefined, now });
-const { ownRecord } = createOwnCredentials({
+const credentials = createOwnCredentials({
   store,
   oauth,
   serversOf: async () => [record],
@@ -23,6 +23,6 @@ const { ownRecord } = createOwnCredentials({
   onChanged: () => undefined,
 });
 await sleep(Math.max(0, Number(begin) - now()));
-const found = await Promise.all(Array.from({ length: 10 }, () => ownRecord(record, { id: 'key/ada' })));
+const found = await Promise.all(Array.from({ length: 10 }, () => credentials.ownRecord(record, { id: 'key/ada' })));
 await connection.close();
 process.stdout.write(JSON.stringify(found.map((own) => own?.key)));

@@ -2,7 +2,7 @@ import { specTypeSchemas } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { boundValidation } from '../../../src/tools/mcp/bound-validation.ts';
-import { callTool, mcpCatalog, requireTool } from './mcp-fixture.ts';
+import { callTool, mcpTools, requireTool } from './mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 
 const text = { type: 'text', text: 'fine' };
@@ -63,7 +63,7 @@ it('a question with thousands of fields is refused, and nobody is asked', async 
   });
   const asked: unknown[] = [];
   const context = { ask: async (...words: unknown[]) => (asked.push(words), {}) };
-  const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'ask');
+  const tool = await requireTool(mcpTools({ transports: peer.transports }), 'ask');
   expect(await callTool(tool, { run: { sessionId: 'session-1' }, context })).toMatchObject({ value: '-32602' });
   expect(asked).toEqual([]);
 });

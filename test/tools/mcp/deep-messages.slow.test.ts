@@ -4,7 +4,7 @@ import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.
 import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 import { jsonResponse } from '../scripted-send.ts';
-import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
+import { callTool, mcpTools, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 
 type Path = readonly (string | number)[];
 
@@ -165,9 +165,9 @@ function deepServer({ place, isStream, write }: Sending): SendOutbound {
 
 /** What came of a chat with this server; a promise that fails without a handler fails the test. */
 async function echoAt(sending: Sending): Promise<ToolOutcome | undefined> {
-  const catalog = mcpCatalog({ send: deepServer(sending) });
-  if (sending.place.isOdd !== true) return callTool(await requireTool(catalog, 'echo'));
-  const { tools } = await offerOf(catalog);
+  const mcp = mcpTools({ send: deepServer(sending) });
+  if (sending.place.isOdd !== true) return callTool(await requireTool(mcp, 'echo'));
+  const { tools } = await offerOf(mcp);
   const echo = tools.get('echo');
   return echo && (await callTool(echo));
 }
@@ -206,9 +206,9 @@ describe('what a server nests too deep ends nothing, and costs no other tool and
     const place: Place = { kind: 'result', method: 'tools/list', path: ['tools', 1, '_meta', 'x'] };
     const record = mcpRecord();
     const send = deepServer({ place, isStream: false, write: (message) => nest(message, 1_000, ['[', ']']) });
-    const catalog = mcpCatalog({ send, records: [record] });
-    await requireTool(catalog, 'echo');
-    expect(catalog.inspector.reportOf(record)?.omitted).toEqual([
+    const mcp = mcpTools({ send, records: [record] });
+    await requireTool(mcp, 'echo');
+    expect(mcp.inspector.reportOf(record)?.omitted).toEqual([
       { operation: 'tools/call deep', reason: 'its definition is not valid: it is nested more than 252 levels deep' },
     ]);
   });

@@ -5,7 +5,7 @@ import {
   mcpErrorOutputLines,
   mcpErrorOutputLineCharacters,
 } from '../../../src/tools/mcp/transports/bounded-stdio-transport.ts';
-import { maskOfEverythingSent } from '../../../src/tools/servers/secrets-to-mask.ts';
+import { maskOfEverythingSent } from '../../../src/tools/outgoing/secrets-to-mask.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
 const asItIs = (line: string): string => line;

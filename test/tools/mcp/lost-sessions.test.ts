@@ -5,7 +5,7 @@ import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.
 import type { Tool } from '../../../src/core/tools/tool.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 import { jsonResponse } from '../scripted-send.ts';
-import { callTool, mcpCatalog, mcpRecord, requireTool } from './mcp-fixture.ts';
+import { callTool, mcpTools, mcpRecord, requireTool } from './mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 
 interface Message {
@@ -64,8 +64,8 @@ const rpcError =
 const done = { type: 'result', value: 'done' };
 
 async function toolsOf(server: SessionServer): Promise<{ write: Tool; slow: Tool }> {
-  const catalog = mcpCatalog({ send: server.send });
-  return { write: await requireTool(catalog, 'write'), slow: await requireTool(catalog, 'slow') };
+  const mcp = mcpTools({ send: server.send });
+  return { write: await requireTool(mcp, 'write'), slow: await requireTool(mcp, 'slow') };
 }
 
 describe('a call to a server that does not know the session any more', () => {
@@ -144,8 +144,8 @@ describe('a connection that all calls of a server share', () => {
       return textResult('done');
     });
     const record = mcpRecord();
-    const catalog = mcpCatalog({ records: [record], transports: peer.transports });
-    const slow = await requireTool(catalog, 'slow');
+    const mcp = mcpTools({ records: [record], transports: peer.transports });
+    const slow = await requireTool(mcp, 'slow');
     const running = callTool(slow);
     await isRunning.promise;
     const { tools } = peer;
@@ -155,7 +155,7 @@ describe('a connection that all calls of a server share', () => {
         throw new Error('busy');
       },
     });
-    const report = await catalog.inspector.refresh(record, new AbortController().signal);
+    const report = await mcp.inspector.refresh(record, new AbortController().signal);
     expect(report).toMatchObject({ ok: false, error: expect.stringContaining('busy') });
     mayEnd.resolve();
     expect(await running).toEqual(done);
@@ -167,10 +167,10 @@ describe('a connection that all calls of a server share', () => {
   it('is opened anew by the first refresh after a restart of the server', async () => {
     const server = new SessionServer();
     const record = mcpRecord();
-    const catalog = mcpCatalog({ send: server.send, records: [record] });
-    await requireTool(catalog, 'write');
+    const mcp = mcpTools({ send: server.send, records: [record] });
+    await requireTool(mcp, 'write');
     server.restart();
-    expect(await catalog.inspector.refresh(record, new AbortController().signal)).toMatchObject({ ok: true });
+    expect(await mcp.inspector.refresh(record, new AbortController().signal)).toMatchObject({ ok: true });
     expect(server.opened).toBe(2);
   });
 });
@@ -185,10 +185,10 @@ it('the list of a server is requested for nobody while a call of one caller is r
     return undefined;
   };
   const record = mcpRecord({ headers: { 'X-User': '{{USER_ID}}' } });
-  const catalog = mcpCatalog({ send: server.send, records: [record] });
-  const running = callTool(await requireTool(catalog, 'slow'), { run: { caller: { id: 'ada', role: 'user', isOpen: false } } });
+  const mcp = mcpTools({ send: server.send, records: [record] });
+  const running = callTool(await requireTool(mcp, 'slow'), { run: { caller: { id: 'ada', role: 'user', isOpen: false } } });
   await begun.promise;
-  await catalog.inspector.refresh(record, new AbortController().signal);
+  await mcp.inspector.refresh(record, new AbortController().signal);
   release();
   expect(await running).toMatchObject(done);
   expect(server.users.filter(([, user]) => user === 'ada')).toEqual([['tools/call', 'ada']]);

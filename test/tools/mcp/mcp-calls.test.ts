@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
+import { callTool, mcpTools, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 
 describe('tools of an MCP server', () => {
   it('are offered like all others, under their own names', async () => {
     const peer = scriptedPeer([toolOf('echo'), toolOf('what time?')]);
-    const { tools, warnings } = await offerOf(mcpCatalog({ transports: peer.transports }));
+    const { tools, warnings } = await offerOf(mcpTools({ transports: peer.transports }));
     expect([...tools.keys()]).toEqual(['echo', 'what_time']);
     expect(tools.get('echo')).toMatchObject({ label: 'peer/echo', server: 'peer', kind: 'mcp', spec: { description: 'Does echo' } });
     expect(warnings).toEqual([]);
@@ -15,7 +15,7 @@ describe('tools of an MCP server', () => {
   it('carry the id of their server where another one has the same name', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
     const records = [mcpRecord({ id: 'alpha' }), mcpRecord({ id: 'beta' })];
-    const { tools } = await offerOf(mcpCatalog({ records, transports: peer.transports }));
+    const { tools } = await offerOf(mcpTools({ records, transports: peer.transports }));
     expect([...tools].map(([name, tool]) => [name, tool.label])).toEqual([
       ['echo', 'alpha/echo'],
       ['beta_echo', 'beta/echo'],
@@ -24,23 +24,23 @@ describe('tools of an MCP server', () => {
 
   it('are called by the name the server gave them, with what was asked for', async () => {
     const peer = scriptedPeer([toolOf('what time?')], (name, args) => textResult(`${name} ${JSON.stringify(args)}`));
-    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'what_time');
+    const tool = await requireTool(mcpTools({ transports: peer.transports }), 'what_time');
     expect(await callTool(tool, { args: { city: 'Osaka' } })).toEqual({ type: 'result', value: 'what time? {"city":"Osaka"}' });
   });
 
   it('share one connection over all chats', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
-    const catalog = mcpCatalog({ transports: peer.transports });
-    for (const _chat of [1, 2, 3]) await callTool(await requireTool(catalog, 'echo'));
+    const mcp = mcpTools({ transports: peer.transports });
+    for (const _chat of [1, 2, 3]) await callTool(await requireTool(mcp, 'echo'));
     expect(peer).toMatchObject({ connections: 1, calls: ['echo', 'echo', 'echo'] });
   });
 
   it('are told apart by what the filters of the connection say', async () => {
     const peer = scriptedPeer([toolOf('read', { annotations: { readOnlyHint: true } }), toolOf('write')]);
     const records = [mcpRecord({ extra: { config: { read_only: true } } })];
-    expect([...(await offerOf(mcpCatalog({ records, transports: peer.transports }))).tools.keys()]).toEqual(['read']);
+    expect([...(await offerOf(mcpTools({ records, transports: peer.transports }))).tools.keys()]).toEqual(['read']);
     const filtered = [mcpRecord({ functionFilter: ['!read'] })];
-    expect([...(await offerOf(mcpCatalog({ records: filtered, transports: peer.transports }))).tools.keys()]).toEqual(['write']);
+    expect([...(await offerOf(mcpTools({ records: filtered, transports: peer.transports }))).tools.keys()]).toEqual(['write']);
   });
 
   it('repeat nothing of the credential they were sent: in definitions, results, files, documents and words about progress', async () => {
@@ -66,7 +66,7 @@ describe('tools of an MCP server', () => {
       },
     );
     const records = [mcpRecord({ authType: 'bearer', key })];
-    const tool = await requireTool(mcpCatalog({ records, transports: peer.transports }), 'echo');
+    const tool = await requireTool(mcpTools({ records, transports: peer.transports }), 'echo');
     const told: string[] = [];
     const outcome = await callTool(tool, { context: { progress: async () => undefined, status: async (text) => void told.push(text) } });
     const files = (outcome.type === 'result' ? (outcome.files ?? []) : []).map(({ url }) =>
@@ -88,7 +88,7 @@ describe('tools of an MCP server', () => {
       progress: async (...amount: unknown[]) => void told.push(amount),
       status: async (text: string) => void told.push(text),
     };
-    await callTool(await requireTool(mcpCatalog({ transports: peer.transports }), 'slow'), { context });
+    await callTool(await requireTool(mcpTools({ transports: peer.transports }), 'slow'), { context });
     expect(told).toEqual([[1, 2], 'half']);
   });
 
@@ -102,7 +102,7 @@ describe('tools of an MCP server', () => {
       return textResult('too late');
     });
     const leave = new AbortController();
-    const call = callTool(await requireTool(mcpCatalog({ transports: peer.transports }), 'slow'), { signal: leave.signal });
+    const call = callTool(await requireTool(mcpTools({ transports: peer.transports }), 'slow'), { signal: leave.signal });
     await begun.promise;
     leave.abort(new Error('enough'));
     await expect(call).rejects.toThrow('enough');
@@ -111,7 +111,7 @@ describe('tools of an MCP server', () => {
 
   it('tell their own errors under their own name', async () => {
     const peer = scriptedPeer([toolOf('fail')], () => ({ isError: true, content: [{ type: 'text', text: 'The disk is full' }] }));
-    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'fail');
+    const tool = await requireTool(mcpTools({ transports: peer.transports }), 'fail');
     expect(await callTool(tool)).toEqual({
       type: 'error',
       code: 'tool_error',
@@ -127,7 +127,7 @@ describe('tools of an MCP server', () => {
         .catch((error: unknown) => error);
       return textResult('done');
     });
-    expect(await callTool(await requireTool(mcpCatalog({ transports: peer.transports }), 'sample'))).toMatchObject({ type: 'result' });
+    expect(await callTool(await requireTool(mcpTools({ transports: peer.transports }), 'sample'))).toMatchObject({ type: 'result' });
     expect(refusal).toBeInstanceOf(Error);
   });
 
@@ -135,7 +135,7 @@ describe('tools of an MCP server', () => {
     const outputSchema = { type: 'object' as const, properties: { degrees: { type: 'number' } }, required: ['degrees'] };
     let structuredContent: JsonObject = { degrees: 21 };
     const peer = scriptedPeer([toolOf('weather', { outputSchema })], () => ({ content: [], structuredContent }));
-    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'weather');
+    const tool = await requireTool(mcpTools({ transports: peer.transports }), 'weather');
     expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 21 } });
     structuredContent = { degrees: 'warm' };
     expect(await callTool(tool)).toMatchObject({ type: 'error', code: 'tool_error' });
@@ -154,7 +154,7 @@ describe('what a server asks the user', () => {
     );
     const asked: unknown[] = [];
     const context = { ask: async (...words: unknown[]) => (asked.push(words), { city: 'Osaka' }) };
-    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'ask');
+    const tool = await requireTool(mcpTools({ transports: peer.transports }), 'ask');
     const outcome = await callTool(tool, { run: { sessionId: 'session-1' }, context });
     expect(outcome).toEqual({ type: 'result', value: JSON.stringify({ action: 'accept', content: { city: 'Osaka' } }) });
     expect(asked).toEqual([['The tool server "peer" asks', { message: 'Which city?', schema: question.requestedSchema }]]);
@@ -165,7 +165,7 @@ describe('what a server asks the user', () => {
     ['the user gives nothing', { sessionId: 'session-1' }, undefined, 'decline'],
   ])('is declined when %s', async (_name, run, value, action) => {
     const peer = scriptedPeer([toolOf('ask')], async (_tool, _args, { mcpReq }) => textResult((await mcpReq.elicitInput(question)).action));
-    const outcome = await callTool(await requireTool(mcpCatalog({ transports: peer.transports }), 'ask'), {
+    const outcome = await callTool(await requireTool(mcpTools({ transports: peer.transports }), 'ask'), {
       run,
       context: { ask: async () => value },
     });
@@ -179,7 +179,7 @@ describe('what a server asks the user', () => {
       await both.promise;
       return textResult((await mcpReq.elicitInput(question)).action);
     });
-    const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'ask');
+    const tool = await requireTool(mcpTools({ transports: peer.transports }), 'ask');
     const caller = (id: string) => ({
       run: { runId: id, sessionId: id, caller: { id, role: 'user' as const, isOpen: false } },
       context: { ask: async () => ({ city: id }) },
@@ -197,16 +197,16 @@ describe('what a server asks the user', () => {
       await given.promise;
       return textResult('late');
     });
-    const catalog = mcpCatalog({ transports: peer.transports });
+    const mcp = mcpTools({ transports: peer.transports });
     const asked: string[] = [];
     const caller = (id: string) => ({
       run: { runId: id, sessionId: id, caller: { id, role: 'user' as const, isOpen: false } },
       context: { ask: async () => (asked.push(id), { city: id }) },
     });
     const leaving = new AbortController();
-    const left = callTool(await requireTool(catalog, 'ask'), { ...caller('ada'), signal: leaving.signal });
+    const left = callTool(await requireTool(mcp, 'ask'), { ...caller('ada'), signal: leaving.signal });
     await begun.promise;
-    const waiting = callTool(await requireTool(catalog, 'wait'), caller('bob'));
+    const waiting = callTool(await requireTool(mcp, 'wait'), caller('bob'));
     leaving.abort();
     await left.catch(() => undefined);
     answered.resolve(await peer.ask(question));

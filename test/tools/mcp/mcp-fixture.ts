@@ -4,10 +4,9 @@ import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tools/tool.ts';
-import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
+import { connectedTools } from '../../_support/connected-tools.ts';
 import type { CreateTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
-import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
-import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
+import type { Tools } from '../../../src/app/compose/compose-tools.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { waitFor } from '../../_support/wait-for.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
@@ -17,37 +16,27 @@ export function mcpRecord(rest: Partial<ToolServerRecord> = {}): ToolServerRecor
   return toolServerRecord({ id: 'peer', url: 'http://peer.test/mcp', type: 'mcp', ...rest });
 }
 
-export interface CatalogParts {
+export interface ToolParts {
   records?: ToolServerRecord[];
   registry?: Registry;
   send?: SendOutbound;
   transports?: CreateTransports;
 }
 
-export function mcpCatalog({ records = [mcpRecord()], registry, send, transports }: CatalogParts): ToolCatalog {
-  const catalog = createToolCatalog({
-    registry: registry ?? memoryRegistry(records),
-    credentials: memoryStores().credentials,
-    oauthClients: memoryStores().oauthClients,
-    send: send ?? scriptedSend().send,
-    callBrowser: async () => ({ type: 'result', value: null }),
-    browserToolTimeoutMs: 60_000,
-    now: () => 0,
-    elapsed: () => 0,
-    ...(transports && { createMcpTransports: transports }),
-  });
-  onTestFinished(() => catalog.close());
-  return catalog;
+export function mcpTools({ records = [mcpRecord()], registry, send = scriptedSend().send, transports }: ToolParts): Tools {
+  const tools = connectedTools({ records, ...(registry && { registry }), send, createTransports: transports });
+  onTestFinished(() => tools.close());
+  return tools;
 }
 
-export async function offerOf(catalog: ToolCatalog, toolIds?: string[]): Promise<ToolOffer> {
+export async function offerOf({ catalog }: Tools, toolIds?: string[]): Promise<ToolOffer> {
   return catalog.offerFor(chatRequest(toolIds === undefined ? {} : { toolIds }), runContext());
 }
 
 /** A chat goes on without a server that takes two seconds, as it may on a busy machine, and later finds it connected. */
-export function requireTool(catalog: ToolCatalog, name: string, toolIds?: string[]): Promise<Tool> {
+export function requireTool(mcp: Tools, name: string, toolIds?: string[]): Promise<Tool> {
   return waitFor(async () => {
-    const { tools } = await offerOf(catalog, toolIds);
+    const { tools } = await offerOf(mcp, toolIds);
     const tool = tools.get(name);
     if (tool === undefined) throw new Error(`${name} is not offered, only ${[...tools.keys()].join(', ')}`);
     return tool;

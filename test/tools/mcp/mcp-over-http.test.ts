@@ -7,7 +7,7 @@ import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { jsonResponse } from '../scripted-send.ts';
-import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
+import { callTool, mcpTools, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { httpPeer, textResult, toolOf } from './scripted-peer.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 import { mcpGivenUpMs } from '../../../src/tools/mcp/open-connection.ts';
@@ -59,7 +59,7 @@ function legacyServer(onCall: Script, { session = 'session-1' } = {}): { send: S
 }
 
 async function echoOf(send: SendOutbound, record: Partial<ToolServerRecord> = {}): Promise<Tool> {
-  return requireTool(mcpCatalog({ send, records: [mcpRecord(record)] }), 'echo');
+  return requireTool(mcpTools({ send, records: [mcpRecord(record)] }), 'echo');
 }
 
 async function callOn(onCall: Script): Promise<{ outcome: ToolOutcome; methods: string[] }> {
@@ -196,7 +196,7 @@ describe('an MCP server over HTTP', () => {
         result: { tools: [{ name: `tool_${pages}`, inputSchema: { type: 'object' } }], nextCursor: `page ${pages}` },
       });
     };
-    const { tools, warnings } = await offerOf(mcpCatalog({ send }));
+    const { tools, warnings } = await offerOf(mcpTools({ send }));
     expect(tools.size).toBe(0);
     expect(warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
     expect(pages).toBeLessThan(100);

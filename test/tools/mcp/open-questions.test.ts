@@ -2,7 +2,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { mcpCatalog, offerOf } from './mcp-fixture.ts';
+import { mcpTools, offerOf } from './mcp-fixture.ts';
 import { toolOf } from './scripted-peer.ts';
 import { mcpOpenQuestions } from '../../../src/tools/mcp/open-questions.ts';
 
@@ -57,7 +57,7 @@ function resultOf(method: string): JsonObject {
 async function connectedServer(): Promise<Asking> {
   const server = askingServer();
   const kind = { isLegacy: true, connectTimeoutMs: 5_000, createTransport: () => server.createTransport() };
-  const { tools } = await offerOf(mcpCatalog({ transports: () => [kind] }));
+  const { tools } = await offerOf(mcpTools({ transports: () => [kind] }));
   expect([...tools.keys()]).toEqual(['echo']);
   return server;
 }

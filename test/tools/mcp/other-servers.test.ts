@@ -20,7 +20,7 @@ it.each([
   ['a web page', respond(200, '<html></html>', html), 'it answered with a web page (text/html)'],
   ['some text', respond(200, 'hello'), 'it answered with text/plain'],
   ['nothing', respond(200, '', { 'content-type': '' }), 'it answered without a content type'],
-  ['JSON of its own', respond(200, { hello: 1 }), 'it answered with JSON that is no message of MCP'],
+  ['JSON of its own', respond(200, { hello: 1 }), 'it answered with JSON that is not an MCP message'],
   ['broken JSON', respond(200, '{"a', { 'content-type': 'application/json' }), 'it answered with JSON that cannot be read'],
   ['404', respond(404, { detail: 'Not Found' }), 'it answered with the HTTP status 404'],
   ['405', respond(405, 'no', html), 'it answered with the HTTP status 405'],
@@ -28,8 +28,8 @@ it.each([
   const server = await startUpstream(() => answer);
   onTestFinished(() => server.close());
   expect(await reportOn(`${server.origin}/some/place`)).toBe(
-    `Connecting to the MCP server failed: ${said}. The first request went by POST to the path of its address at ${server.origin}. ` +
-      'The address of an MCP server is that of its endpoint, such as https://mcp.example/mcp. A server with an OpenAPI document has the type openapi',
+    `Connecting to the MCP server failed: ${said}. The first request was a POST to the path of its address at ${server.origin}. ` +
+      'Register the address of its MCP endpoint, such as https://mcp.example/mcp. Set the type to openapi for a server with an OpenAPI document',
   );
 });
 

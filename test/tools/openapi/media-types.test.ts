@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { ArgumentError, buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
-import type { Operation } from '../../../src/tools/openapi/operation.ts';
+import type { Operation } from '../../../src/tools/definitions/operation.ts';
 
 const text = { type: 'string' };
 const objectOf = (properties: JsonObject, required: string[]): JsonObject => ({ type: 'object', properties, required });

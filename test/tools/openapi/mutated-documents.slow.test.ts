@@ -3,10 +3,10 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { toProfile } from '../../../src/models/schema-profiles/to-profile.ts';
-import { createRegisteredBudget } from '../../../src/tools/openapi/convert/conversion-budget.ts';
-import type { Conversion } from '../../../src/tools/openapi/operation.ts';
+import { createRegisteredBudget } from '../../../src/tools/openapi/conversion-budget.ts';
+import type { Conversion } from '../../../src/tools/definitions/operation.ts';
 import { openDocument } from '../../../src/tools/openapi/load/open-document.ts';
-import { parseDocument } from '../../../src/tools/openapi/load/parse-document.ts';
+import { parseDocument } from '../../../src/tools/openapi/document/parse-document.ts';
 
 const folder = new URL('../../../openapi-fixtures/', import.meta.url);
 const names = readdirSync(folder).filter((name) => !name.endsWith('.expected.json'));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../../src/shared/json.ts';
 import { buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations, type Operation } from '../../../src/tools/openapi/convert/convert-operations.ts';
-import { createBaseUrls } from '../../../src/tools/openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../../../src/tools/openapi/document/server-base-url.ts';
 import { findLosses } from '../../_support/find-losses.ts';
 import { describeUnless, missingVariable } from '../../_support/missing.ts';
 import { corpusFiles, openCorpusDocument, readCorpusDocument } from '../../_support/openapi-corpus.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerInspector } from '../../../src/core/tools/tool-server-report.ts';
-import { estimateFunctionTokens } from '../../../src/tools/catalog/lazy-spec.ts';
+import { estimateFunctionTokens } from '../../../src/tools/definitions/lazy-spec.ts';
 import { createServerInspector } from '../../../src/tools/servers/inspect-server.ts';
 import { firstRetryMs } from '../../../src/tools/servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
@@ -37,7 +37,7 @@ describe('a report on a tool server', () => {
       version: '3.1.0',
       renamed: [{ from: 'né w', to: 'ne_w', reason: expect.any(String) }],
       omitted: [
-        { operation: 'HEAD /raw', reason: 'HEAD is not offered' },
+        { operation: 'HEAD /raw', reason: 'HEAD operations are not offered' },
         { operation: 'GET /hidden', reason: 'function_name_filter_list blocks it' },
       ],
     });

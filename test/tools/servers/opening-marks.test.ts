@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Opening } from '../../../src/tools/servers/open-registered-server.ts';
+import type { Opening } from '../../../src/tools/definitions/opened-server.ts';
 import { createOpeningMarks, findSkippedServers, skippedMs } from '../../../src/tools/servers/opening-marks.ts';
 import type { OpeningMarks } from '../../../src/tools/servers/opening-marks.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
@@ -80,7 +80,11 @@ describe('the marks of servers that are being opened', () => {
     expect(await machineOfTest.skipped()).toEqual(new Map());
     const marks = machineOfTest.start();
     const opening = await marks.open(b, false, async () => opened);
-    expect(opening).toMatchObject({ type: 'unreachable', isSkipped: true, reason: expect.stringContaining('/api/tool-servers/b/refresh') });
+    expect(opening).toMatchObject({
+      type: 'unreachable',
+      cause: 'skipped',
+      reason: expect.stringContaining('/api/tool-servers/b/refresh'),
+    });
     expect(await openWith(marks, a)).toBe('opened');
     await marks.close();
     expect(await machineOfTest.skipped()).toEqual(new Map([['b', skippedMs]]));

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
-import type { OpenedServer, Opening } from '../../../src/tools/servers/open-registered-server.ts';
+import type { OpenedServer, Opening } from '../../../src/tools/definitions/opened-server.ts';
 import type { ServerNews } from '../../../src/tools/servers/reconnect-servers.ts';
 import {
   createServerReconnector,
@@ -33,8 +33,7 @@ describe('servers that failed', () => {
     let time = 0;
     const script = scriptedSend({ [documentUrl]: new OutboundError('unreachable', 'down') });
     const servers = createRegisteredServers({ send: script.send, now: () => time });
-    const closing = new AbortController();
-    const reviver = createServerReconnector({ servers, listRecords: list, now: () => time, signal: closing.signal });
+    const reviver = createServerReconnector({ servers, listRecords: list, now: () => time });
     const at = async (ms: number): Promise<number> => {
       time = ms;
       await reviver.reconnectDue();
@@ -112,7 +111,7 @@ describe('what is told of servers', () => {
     type: 'opened',
     server: { functions: [{}], held: held.map((path) => ({ operation: { path } })) } as unknown as OpenedServer,
   });
-  const failed: Opening = { type: 'unreachable', reason: 'down' };
+  const failed: Opening = { type: 'unreachable', reason: 'down', cause: 'failed' };
 
   it.each<[string, (Opening | 'slow' | undefined)[], ServerNews[]]>([
     ['one that opens', [undefined, opened([])], []],
@@ -143,7 +142,6 @@ describe('what is told of servers', () => {
       },
       listRecords: async () => [record],
       now: () => 0,
-      signal: new AbortController().signal,
       onNews: (_record, told) => news.push(told),
     });
     for (state of states) await reviver.reconnectDue();

@@ -2,13 +2,9 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
-import type { Opening } from '../../../src/tools/servers/open-registered-server.ts';
-import {
-  createRegisteredServers,
-  failureMemoryMs,
-  serverPatienceMs,
-  serversOpenedAtOnce,
-} from '../../../src/tools/servers/registered-servers.ts';
+import type { Opening } from '../../../src/tools/definitions/opened-server.ts';
+import { failureMemoryMs } from '../../../src/tools/definitions/opened-server.ts';
+import { createRegisteredServers, serverPatienceMs, serversOpenedAtOnce } from '../../../src/tools/servers/registered-servers.ts';
 import type { RegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import { runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
@@ -81,7 +77,7 @@ describe('opening a registered server', () => {
       };
       return { loads, servers, record, openWithin };
     }
-    const stillOpening = { type: 'unreachable', reason: expect.stringContaining('still being opened'), isOpening: true };
+    const stillOpening = { type: 'unreachable', reason: expect.stringContaining('still being opened'), cause: 'opening' };
 
     it('holds up the first chat for a moment and later ones not at all, and joins them when it is there', async () => {
       const { loads, servers, record, openWithin } = slowServers();
@@ -108,9 +104,9 @@ describe('opening a registered server', () => {
     it('and has failed is opened again beside the chat, which waits for a second', async () => {
       const { loads, openWithin } = slowServers();
       await openWithin(serverPatienceMs);
-      loads[0]?.resolve({ type: 'unreachable', reason: 'hung' });
+      loads[0]?.resolve({ type: 'unreachable', reason: 'hung', cause: 'failed' });
       await vi.advanceTimersByTimeAsync(failureMemoryMs);
-      expect(await openWithin(1_000)).toEqual({ type: 'unreachable', reason: 'hung', isOpening: true });
+      expect(await openWithin(1_000)).toEqual({ type: 'unreachable', reason: 'hung', cause: 'opening' });
       expect(loads).toHaveLength(2);
     });
   });
@@ -133,7 +129,7 @@ describe('opening a registered server', () => {
     expect(await servers.open(named, never, true)).toEqual({ type: 'unsupported', reason: 'there' });
     expect(await waiting).toEqual({ type: 'unsupported', reason: 'there' });
     expect(loads).toHaveLength(serversOpenedAtOnce + 1);
-    hanging.resolve({ type: 'unreachable', reason: 'hung' });
+    hanging.resolve({ type: 'unreachable', reason: 'hung', cause: 'failed' });
     await Promise.all(openings);
     expect(loads).toHaveLength(others.length + 1);
   });
@@ -156,7 +152,11 @@ describe('opening a registered server', () => {
     let time = 1_000;
     const script = scriptedSend({ [documentUrl]: new OutboundError('unreachable', 'connect ECONNREFUSED') });
     const servers = serversWith(script, () => time);
-    expect(await servers.open(toolServerRecord(), never)).toEqual({ type: 'unreachable', reason: expect.stringContaining('ECONNREFUSED') });
+    expect(await servers.open(toolServerRecord(), never)).toEqual({
+      type: 'unreachable',
+      reason: expect.stringContaining('ECONNREFUSED'),
+      cause: 'failed',
+    });
     script.answers.set(documentUrl, documentWith('now'));
     time += failureMemoryMs - 1;
     expect((await servers.open(toolServerRecord(), never)).type).toBe('unreachable');

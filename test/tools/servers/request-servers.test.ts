@@ -291,7 +291,7 @@ describe('a server of a request', () => {
     expect(together.count).toBeLessThanOrEqual(alone);
     expect(warnings.map(({ code }) => code)).toEqual(['functions_left_out']);
     expect(together.warnings.map(({ code }) => code)).toEqual(['functions_left_out', 'tool_server_empty']);
-    expect(together.warnings[1]?.message).toContain('too large altogether');
+    expect(together.warnings[1]?.message).toContain('together are too large');
   });
 
   it('without any operation is named', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { examineToolServers } from '../../../src/app/doctor/examine-tool-servers.ts';
 import { createOpeningMarks, findSkippedServers, skippedMs } from '../../../src/tools/servers/opening-marks.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
-import { mcpCatalog, mcpRecord, offerOf } from '../mcp/mcp-fixture.ts';
+import { mcpTools, mcpRecord, offerOf } from '../mcp/mcp-fixture.ts';
 import { scriptedPeer, toolOf } from '../mcp/scripted-peer.ts';
 import { scriptedSend } from '../scripted-send.ts';
 
@@ -16,10 +16,10 @@ it('a server that ended the gateway three times while it was opened is skipped, 
     await isBegun.promise;
   }
   const peer = scriptedPeer([toolOf('echo')]);
-  const catalog = mcpCatalog({ registry, records: [record], transports: peer.transports });
-  expect((await offerOf(catalog)).warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
-  expect(await catalog.servers()).toMatchObject([{ id: 'peer', state: 'unreachable', skipped: true }]);
-  expect(catalog.inspector.reportOf(record)).toMatchObject({ ok: false, error: expect.stringContaining('ended unexpectedly') });
+  const mcp = mcpTools({ registry, records: [record], transports: peer.transports });
+  expect((await offerOf(mcp)).warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
+  expect(await mcp.servers.states()).toMatchObject([{ id: 'peer', state: 'unreachable', skipped: true }]);
+  expect(mcp.inspector.reportOf(record)).toMatchObject({ ok: false, error: expect.stringContaining('crashed') });
 
   const findSkipped = () => findSkippedServers(registry, [record], 0);
   await expect.poll(findSkipped).toEqual(new Map([['peer', skippedMs]]));
@@ -30,6 +30,6 @@ it('a server that ended the gateway three times while it was opened is skipped, 
   expect(findings).toMatchObject([{ level: 'broken', text: expect.stringContaining('POST /api/tool-servers/peer/refresh') }]);
   expect([peer.connections, requests.length]).toEqual([0, 0]);
 
-  expect(await catalog.inspector.refresh(record, new AbortController().signal)).toMatchObject({ ok: true });
-  expect(await catalog.servers()).toEqual([{ id: 'peer', state: 'ok', functions: 1 }]);
+  expect(await mcp.inspector.refresh(record, new AbortController().signal)).toMatchObject({ ok: true });
+  expect(await mcp.servers.states()).toEqual([{ id: 'peer', state: 'ok', functions: 1 }]);
 });

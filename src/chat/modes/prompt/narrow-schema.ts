@@ -1,11 +1,12 @@
 import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { choicesOf } from '../../../shared/json-schema/keywords.ts';
+import { resolveSchema } from '../../../shared/json-schema/resolve.ts';
 import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';
 
 /** Parts of a schema beyond these limits become `{}`, which allows anything. That is safe: arguments are validated against the full schema later. */
 const maxDepth = 5;
 const maxNodes = 400;
 const maxChoices = 100;
-const maxHops = 8;
 const maxRequired = 1_000;
 /** Total length of property names and enum values; what is referenced twice counts twice, because references are expanded. */
 const maxCharacters = 40_000;
@@ -29,35 +30,22 @@ export function narrowParameters(parameters: JsonObject): JsonObject {
 }
 
 function narrow(value: JsonValue | undefined, scope: Narrowing): JsonObject {
-  const schema = resolved(value, scope.root);
+  const schema = resolveSchema(value, scope.root);
   scope.left.nodes -= 1;
-  if (schema === undefined || scope.depth > maxDepth || isSpent(scope) || schema['allOf'] !== undefined) return {};
+  if (!isJsonObject(schema) || scope.depth > maxDepth || isSpent(scope) || schema['allOf'] !== undefined) return {};
   const { type, enum: list, const: fixed, properties } = schema;
   const stated = (Array.isArray(type) ? type.slice(0, types.size) : [type]).filter(
     (name): name is string => typeof name === 'string' && types.has(name),
   );
   if (fixed !== undefined) return choice([fixed], scope);
   if (Array.isArray(list)) return list.length <= maxChoices && list.length > 0 ? choice(list, scope) : typed(stated);
-  const branches = [schema['anyOf'], schema['oneOf']].find(Array.isArray);
+  const branches = choicesOf(schema);
   if (branches !== undefined) return anyOf(branches, scope);
   if (stated.length === 0) return isJsonObject(properties) ? objectOf(schema, scope) : {};
   if (stated.length > 1) return typed(stated);
   if (stated[0] === 'object') return objectOf(schema, scope);
   if (stated[0] === 'array') return { type: 'array', items: narrow(schema['items'], deeper(scope)) };
   return typed(stated);
-}
-
-function resolved(value: JsonValue | undefined, root: JsonObject): JsonObject | undefined {
-  let current = value;
-  for (let hop = 0; hop < maxHops; hop += 1) {
-    if (!isJsonObject(current)) return undefined;
-    const reference = ownValue(current, '$ref');
-    if (typeof reference !== 'string') return current;
-    const name = /^#\/(\$defs|definitions)\/(.+)$/.exec(reference);
-    const definitions = ownValue(root, name?.[1] ?? '');
-    current = isJsonObject(definitions) ? ownValue(definitions, name?.[2] ?? '') : undefined;
-  }
-  return undefined;
 }
 
 function isSpent({ left }: Narrowing): boolean {

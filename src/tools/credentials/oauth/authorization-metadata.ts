@@ -9,7 +9,7 @@ import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 
-/** Of one text and one list in metadata: far more than addresses and names have. */
+/** Limits for a text and a list in metadata: far more than addresses and names need. */
 const maxCharacters = 2_000;
 const maxEntries = 1_000;
 
@@ -40,12 +40,12 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   } catch {
     throw new GatewayError(
       'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Whoever runs it has to correct its issuer.`,
+      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer.`,
     );
   }
 }
 
-/** What the gateway uses (RFC 8414, section 2, and of OpenID providers). Whatever has another type, or no end, is as if it were missing. */
+/** The members that the gateway uses (RFC 8414, section 2, and OpenID providers). Members of other types or excessive length are ignored. */
 function metadataIn(json: JsonObject): JsonObject {
   const texts = [
     'issuer',
@@ -67,14 +67,14 @@ function metadataIn(json: JsonObject): JsonObject {
     ...Object.fromEntries(texts.map((name) => [name, textAt(json, name)])),
     ...Object.fromEntries(lists.map((name) => [name, textsAt(json, name)])),
     ...Object.fromEntries(flags.map((name) => [name, ownValue(json, name) === true])),
-    // What is no list announces nothing.
+    // Anything but a list announces nothing.
     code_challenge_methods_supported: methods && (textsAt(json, 'code_challenge_methods_supported') ?? []),
   });
 }
 
 /** Undefined for an answer that says that nothing is there, and for one that is no JSON. @throws GatewayError when the server fails */
 export async function readJson(address: string, fetch: OAuthFetch): Promise<JsonObject | undefined> {
-  const who = `The server at ${originOf(address) ?? 'an address that is none'}`;
+  const who = `The server at ${originOf(address) ?? 'an invalid address'}`;
   let response;
   try {
     response = await fetch(address, { headers: { accept: 'application/json' } });
@@ -98,7 +98,7 @@ export function requireS256(record: ToolServerRecord, server: AuthorizationServe
   if (isAnnounced || record.oauth?.grant === 'client_credentials') return;
   throw refused(
     record,
-    `its authorization server ${server.issuer} does not announce PKCE with S256, without which a code that is stolen on its way can be used`,
+    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others`,
   );
 }
 
@@ -109,7 +109,7 @@ export function requireEndpoint(record: ToolServerRecord, server: AuthorizationS
   if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
   throw new GatewayError(
     'upstream_invalid_response',
-    `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no https address for signing in. Set authorize_url and token_url in oauth.`,
   );
 }
 
@@ -129,7 +129,7 @@ export function textsAt(object: JsonObject, key: string): string[] | undefined {
   return value.filter((entry): entry is string => typeof entry === 'string' && entry.length <= maxCharacters).slice(0, maxEntries);
 }
 
-/** Whatever a server says is shown in part. */
+/** Texts of servers are shown in part. */
 export function shown(text: string): string {
   return text.slice(0, 200);
 }

@@ -31,7 +31,7 @@ export function clientIdAt(publicUrl: string, issuerMark?: string): string {
   return `${publicUrl}${metadataPath}${issuerMark === undefined ? '.json' : `/${issuerMark}`}`;
 }
 
-/** What the gateway says of itself as a client (OAuth Client ID Metadata Document). Undefined for what is no mark. */
+/** The gateway's description of itself as a client (OAuth Client ID Metadata Document). Undefined for an invalid mark. */
 export function clientMetadata(publicUrl: string, issuerMark?: string): JsonObject | undefined {
   if (issuerMark !== undefined && !markPattern.test(issuerMark)) return undefined;
   return {
@@ -42,7 +42,7 @@ export function clientMetadata(publicUrl: string, issuerMark?: string): JsonObje
   };
 }
 
-/** What every authorization server is told. */
+/** Sent to every authorization server. */
 export function aboutClient(redirectUri: string): JsonObject & { redirect_uris: string[] } {
   return {
     client_name: 'toolwharf',

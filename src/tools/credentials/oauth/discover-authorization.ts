@@ -4,13 +4,13 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
+import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { readJson, readMetadata, refused, requireS256, serverMetadata, shown, textAt, textsAt } from './authorization-metadata.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
-import { scopesIn } from './scopes.ts';
+import { scopesIn } from '../../definitions/scopes.ts';
 
-/** What is known of the authorization server of a tool server. */
+/** The discovered authorization server of a tool server. */
 export interface FoundAuthorization {
   server: AuthorizationServer;
   /** The server has said itself who it is, by metadata. */
@@ -27,7 +27,7 @@ const probe = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } },
 };
 
-/** What it holds is an address and some scopes. The library takes a third of a second for a header as long as one may be. */
+/** The header holds an address and some scopes. The library takes a third of a second for one of the maximum length. */
 const longestChallenge = 4_000;
 
 /**
@@ -73,7 +73,7 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
   if (issuer === undefined)
     throw refused(record, `the token address ${shown(tokenUrl)} is not an http or https address. Set token_url in oauth`);
   const found = await serverMetadata(issuer, fetch).catch((error: unknown) => {
-    // Whoever else lives there does not matter: the addresses were given.
+    // Metadata of another server at this origin does not matter, because the addresses are known.
     if (error instanceof GatewayError && error.code === 'upstream_invalid_response') return undefined;
     throw error;
   });
@@ -86,8 +86,8 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
 }
 
 /**
- * The metadata of the server where people sign in, if that is another one than takes the codes. Whoever has the codes of a server sent to an address that is
- * not this server's would get what people have at that server.
+ * The metadata of the server where people sign in, if it is not the one that takes the codes. A document that sends the codes of one server to the
+ * address of another would gain access to people's data at the first.
  * @throws GatewayError unless an operator has named the address
  */
 async function metadataOfSignIn(
@@ -104,7 +104,7 @@ async function metadataOfSignIn(
   if (record.oauth?.tokenUrl !== undefined) return undefined;
   throw refused(
     record,
-    `it has people sign in at ${issuer}, and the codes of that server sent to ${shown(tokenUrl)}, which is not its token address. If that is meant so, set authorize_url and token_url in oauth`,
+    `it asks people to sign in at ${issuer} but sends the codes of that server to ${shown(tokenUrl)}, which is not its token address. If this is intended, set authorize_url and token_url in oauth`,
   );
 }
 
@@ -119,7 +119,7 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
   });
   if (response.status !== 401 || (response.headers.get('www-authenticate') ?? '').length > longestChallenge) return {};
   try {
-    // Of this library only the check of an answer reads challenges.
+    // In this library, only the check of an answer reads challenges.
     await processRevocationResponse(response);
   } catch (error) {
     if (error instanceof WWWAuthenticateChallengeError) return error.cause.find(({ scheme }) => scheme === 'bearer')?.parameters ?? {};
@@ -140,7 +140,7 @@ async function resourceMetadata(url: string, stated: string | undefined, fetch: 
   if (stated === undefined) return undefined;
   throw new GatewayError(
     'upstream_invalid_response',
-    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), and there is none. Tell whoever runs it, or set authorize_url and token_url in oauth.`,
+    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), but no metadata exists there. Tell its administrator, or set authorize_url and token_url in oauth.`,
   );
 }
 

@@ -18,20 +18,20 @@ import type { SendOutbound } from '../../../core/outbound.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
+import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { requireEndpoint } from './authorization-metadata.ts';
 import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
 import type { FoundAuthorization } from './discover-authorization.ts';
-import { explainOAuthFailure, isRefusal, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
+import { explainOAuthFailure, isRefusal, isUnknownClient, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';
-import { withOfflineAccess } from './scopes.ts';
+import { withOfflineAccess } from '../../definitions/scopes.ts';
 import { tokensIn } from './tokens-in.ts';
 
-/** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */
+/** The state between `begin` and `complete`. Plain JSON, and secret: it contains the verifier and, with some servers, the client's secret. */
 export interface PendingAuthorization {
   verifier: string;
   issuer: string;
@@ -63,7 +63,7 @@ interface BegunAuthorization {
 
 /** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE), and keeps their tokens good. */
 export interface OAuthClient {
-  /** The origin of the page where people sign in, by discovery alone. @throws GatewayError as `begin` */
+  /** The origin of the page where people sign in, found by discovery only. @throws GatewayError as `begin` */
   authorizationServerOf(record: ToolServerRecord): Promise<string>;
   /**
    * Discovery, and registration if need be. `address`: at which people reach the gateway.
@@ -100,182 +100,192 @@ export interface OAuthClientOptions {
   now: () => number;
 }
 
-export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: OAuthClientOptions): OAuthClient {
-  const registrar = createClientRegistrar({ store: clients, publicUrl, now });
+export function createOAuthClient(options: OAuthClientOptions): OAuthClient {
+  return new DiscoveringOAuthClient(options);
+}
 
-  async function discover(record: ToolServerRecord, fetch: OAuthFetch): Promise<FoundAuthorization> {
+class DiscoveringOAuthClient implements OAuthClient {
+  readonly #options: OAuthClientOptions;
+  readonly #registrar: ReturnType<typeof createClientRegistrar>;
+
+  constructor(options: OAuthClientOptions) {
+    this.#options = options;
+    this.#registrar = createClientRegistrar({ store: options.clients, publicUrl: options.publicUrl, now: options.now });
+  }
+
+  async #discover(record: ToolServerRecord, fetch: OAuthFetch): Promise<FoundAuthorization> {
     const { oauth = {}, type, url } = record;
     const { authorizeUrl, tokenUrl } = oauth;
     const configured: DocumentSignIn | undefined =
       tokenUrl === undefined ? undefined : { type: 'oauth2', authorizeUrl: authorizeUrl ?? '', tokenUrl, scopes: [] };
     const found = await (configured === undefined && type === 'mcp'
       ? discoverForMcp(record, fetch)
-      : discoverForApi(record, configured ?? (await documentSignIn(record)), fetch));
+      : discoverForApi(record, configured ?? (await this.#documentSignIn(record)), fetch));
     // Without a resource a token for one MCP server would be good for the others of its authorization server.
     const resource = oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined);
     const scopes = oauth.scopes ?? found.scopes;
     return { server: found.server, isIssuerKnown: found.isIssuerKnown, ...withoutUndefined({ resource, scopes }) };
   }
 
-  async function documentSignIn(record: ToolServerRecord): Promise<DocumentSignIn> {
-    const signIn = await signInOf(record);
-    const resolved = (address: string): string => URL.parse(address, record.url)?.href ?? address;
-    if (signIn?.type === 'openIdConnect') return { ...signIn, url: resolved(signIn.url) };
-    if (signIn !== undefined) return { ...signIn, authorizeUrl: resolved(signIn.authorizeUrl), tokenUrl: resolved(signIn.tokenUrl) };
+  async #documentSignIn(record: ToolServerRecord): Promise<DocumentSignIn> {
+    const signIn = await this.#options.signInOf(record);
+    const toAbsolute = (address: string): string => URL.parse(address, record.url)?.href ?? address;
+    if (signIn?.type === 'openIdConnect') return { ...signIn, url: toAbsolute(signIn.url) };
+    if (signIn !== undefined) return { ...signIn, authorizeUrl: toAbsolute(signIn.authorizeUrl), tokenUrl: toAbsolute(signIn.tokenUrl) };
     throw new GatewayError(
       'conflict',
       `The document of the tool server "${record.id}" does not say where people sign in (a security scheme "oauth2" with the flow authorizationCode, or "openIdConnect"). Set authorize_url and token_url in oauth.`,
     );
   }
 
-  return {
-    async authorizationServerOf(record) {
-      const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
-      const { server } = await discover(record, fetch);
-      return new URL(requireEndpoint(record, server).authorize).origin;
-    },
+  async authorizationServerOf(record: ToolServerRecord): Promise<string> {
+    const fetch = createOAuthFetch(this.#options.send, { origin: originOf(record.url) ?? '' }, record.oauth);
+    const { server } = await this.#discover(record, fetch);
+    return new URL(requireEndpoint(record, server).authorize).origin;
+  }
 
-    async begin(record, address, state) {
-      const origin = originOf(record.url) ?? '';
-      const fetch = createOAuthFetch(send, { origin }, record.oauth);
-      const { server, isIssuerKnown, resource, scopes } = await discover(record, fetch);
-      const endpoint = requireEndpoint(record, server);
-      const settings = requestSettings(fetch, record.url);
-      const { client, isRegistered, redirectUri } = await registrar.clientFor(record, server, { address, settings });
-      const verifier = generateRandomCodeVerifier();
-      const wanted = record.oauth?.scopes === undefined ? withOfflineAccess(scopes, server.scopes_supported) : scopes;
-      const url = new URL(endpoint.authorize);
-      const parameters = {
-        response_type: 'code',
-        client_id: client.id,
-        redirect_uri: redirectUri,
-        state,
-        code_challenge: await calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
-        ...withoutUndefined({
-          scope: wanted === undefined || wanted.length === 0 ? undefined : wanted.join(' '),
-          resource,
-          // OpenID Connect Core 1.0, section 11: refresh tokens for later need consent.
-          prompt: wanted?.includes('offline_access') === true ? 'consent' : undefined,
-        }),
-      };
-      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  async begin(record: ToolServerRecord, address: string, state: string): Promise<BegunAuthorization> {
+    const origin = originOf(record.url) ?? '';
+    const fetch = createOAuthFetch(this.#options.send, { origin }, record.oauth);
+    const { server, isIssuerKnown, resource, scopes } = await this.#discover(record, fetch);
+    const endpoint = requireEndpoint(record, server);
+    const settings = requestSettings(fetch, record.url);
+    const { client, isRegistered, redirectUri } = await this.#registrar.clientFor(record, server, { address, settings });
+    const verifier = generateRandomCodeVerifier();
+    const wanted = record.oauth?.scopes === undefined ? withOfflineAccess(scopes, server.scopes_supported) : scopes;
+    const url = new URL(endpoint.authorize);
+    const parameters = {
+      response_type: 'code',
+      client_id: client.id,
+      redirect_uri: redirectUri,
+      state,
+      code_challenge: await calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      ...withoutUndefined({
+        scope: wanted === undefined || wanted.length === 0 ? undefined : wanted.join(' '),
+        resource,
+        // OpenID Connect Core 1.0, section 11: refresh tokens for later need consent.
+        prompt: wanted?.includes('offline_access') === true ? 'consent' : undefined,
+      }),
+    };
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+    return {
+      authorizationUrl: url.href,
+      authorizationServer: url.origin,
+      pending: {
+        verifier,
+        issuer: server.issuer,
+        isIssuerKnown,
+        authorizeOrigin: url.origin,
+        tokenEndpoint: endpoint.token,
+        namesIssuer: server.authorization_response_iss_parameter_supported === true,
+        client,
+        isRegistered,
+        redirectUri,
+        origin,
+        ...withoutUndefined({ revocationEndpoint: server.revocation_endpoint, resource, scopes: wanted }),
+      },
+    };
+  }
+
+  async complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential> {
+    const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
+    if (origin !== originOf(record.url) || record.authType !== 'oauth' || !namesClient(record, pending))
+      throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
+    const who = `The authorization server ${issuer}`;
+    const server: AuthorizationServer = {
+      issuer,
+      token_endpoint: tokenEndpoint,
+      authorization_response_iss_parameter_supported: pending.namesIssuer,
+    };
+    const parameters = new URLSearchParams(callback);
+    if (!pending.isIssuerKnown) {
+      requireAskedServer(pending, parameters);
+      parameters.delete('iss');
+    }
+    const asClient = { client_id: client.id };
+    const settings = requestSettings(createOAuthFetch(this.#options.send, { origin }, record.oauth), record.url);
+    try {
+      const checked = requireAnswerOf(who, { server, client: asClient, parameters, state: skipStateCheck });
+      const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
+        ...settings,
+        additionalParameters: { ...withoutUndefined({ resource }) },
+      });
+      const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
       return {
-        authorizationUrl: url.href,
-        authorizationServer: url.origin,
-        pending: {
-          verifier,
-          issuer: server.issuer,
-          isIssuerKnown,
-          authorizeOrigin: url.origin,
-          tokenEndpoint: endpoint.token,
-          namesIssuer: server.authorization_response_iss_parameter_supported === true,
-          client,
-          isRegistered,
-          redirectUri,
-          origin,
-          ...withoutUndefined({ revocationEndpoint: server.revocation_endpoint, resource, scopes: wanted }),
-        },
+        kind: 'oauth',
+        signInId: randomUUID(),
+        ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
+        ...tokensIn(tokens, { who, now: this.#options.now() }),
+        client,
+        ...(pending.isRegistered && { registeredFor: redirectUri }),
+        tokenEndpoint,
+        binding: { origin, authType: record.authType, issuer },
       };
-    },
-
-    async complete(record, pending, callback) {
-      const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
-      if (origin !== originOf(record.url) || record.authType !== 'oauth' || !namesClient(record, pending))
-        throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
-      const who = `The authorization server ${issuer}`;
-      const server: AuthorizationServer = {
-        issuer,
-        token_endpoint: tokenEndpoint,
-        authorization_response_iss_parameter_supported: pending.namesIssuer,
-      };
-      const parameters = new URLSearchParams(callback);
-      if (!pending.isIssuerKnown) {
-        requireAskedServer(pending, parameters);
-        parameters.delete('iss');
+    } catch (error) {
+      const isUnknown = isUnknownClient(oauthErrorOf(error));
+      if (isUnknown && pending.isRegistered) {
+        await this.#registrar.delete({ issuer, redirectUri }, client.id);
+        throw new GatewayError('conflict', `${who} no longer knows the gateway, which will register again. Begin again.`);
       }
-      const asClient = { client_id: client.id };
-      const settings = requestSettings(createOAuthFetch(send, { origin }, record.oauth), record.url);
-      try {
-        const checked = requireAnswerOf(who, { server, client: asClient, parameters, state: skipStateCheck });
-        const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
-          ...settings,
-          additionalParameters: { ...withoutUndefined({ resource }) },
-        });
-        const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
-        return {
-          kind: 'oauth',
-          signInId: randomUUID(),
-          ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
-          ...tokensIn(tokens, { who, now: now() }),
-          client,
-          ...(pending.isRegistered && { registeredFor: redirectUri }),
-          tokenEndpoint,
-          binding: { origin, authType: record.authType, issuer },
-        };
-      } catch (error) {
-        const isUnknown = isUnknownClient(oauthErrorOf(error));
-        if (isUnknown && pending.isRegistered) {
-          await registrar.delete({ issuer, redirectUri }, client.id);
-          throw new GatewayError('conflict', `${who} does not know the gateway any more. It will register again: begin again.`);
-        }
-        throw explainOAuthFailure(error, who);
-      }
-    },
+      throw explainOAuthFailure(error, who);
+    }
+  }
 
-    async refresh(record, credential) {
-      const { binding, tokenEndpoint, refreshToken, resource } = credential;
-      const client = latestClient(record, credential.client);
-      if (refreshToken === undefined) return 'refused';
-      const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
-      const asClient = { client_id: client.id };
-      const settings = requestSettings(createOAuthFetch(send, binding, record.oauth), record.url);
-      const who = `The authorization server ${binding.issuer}`;
-      try {
-        const answer = await refreshTokenGrantRequest(server, asClient, clientAuthOf(client), refreshToken, {
-          ...settings,
-          additionalParameters: { ...withoutUndefined({ resource }) },
-        });
-        const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
-        const tokens = await processRefreshTokenResponse(server, asClient, answer);
-        return { ...rest, client, ...tokensIn(tokens, { who, now: now() }) };
-      } catch (error) {
-        if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
-          await registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
-        if (isRefusal(error)) return 'refused';
-        throw explainOAuthFailure(error, who);
-      }
-    },
+  async refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'> {
+    const { binding, tokenEndpoint, refreshToken, resource } = credential;
+    const client = latestClient(record, credential.client);
+    if (refreshToken === undefined) return 'refused';
+    const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
+    const asClient = { client_id: client.id };
+    const settings = requestSettings(createOAuthFetch(this.#options.send, binding, record.oauth), record.url);
+    const who = `The authorization server ${binding.issuer}`;
+    try {
+      const answer = await refreshTokenGrantRequest(server, asClient, clientAuthOf(client), refreshToken, {
+        ...settings,
+        additionalParameters: { ...withoutUndefined({ resource }) },
+      });
+      const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
+      const tokens = await processRefreshTokenResponse(server, asClient, answer);
+      return { ...rest, client, ...tokensIn(tokens, { who, now: this.#options.now() }) };
+    } catch (error) {
+      if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
+        await this.#registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
+      if (isRefusal(error)) return 'refused';
+      throw explainOAuthFailure(error, who);
+    }
+  }
 
-    revoke: (credential) => revokeTokens(send, [credential]),
+  revoke(credential: OAuthCredential): Promise<void> {
+    return revokeTokens(this.#options.send, [credential]);
+  }
 
-    async ownToken(record) {
-      const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
-      const { server, resource, scopes } = await discover(record, fetch);
-      const client = configuredClient(record, server);
-      if (client === undefined)
-        throw new GatewayError('conflict', `Set client_id and client_secret in oauth of the tool server "${record.id}".`);
-      const parameters = {
-        ...withoutUndefined({ resource, scope: scopes === undefined || scopes.length === 0 ? undefined : scopes.join(' ') }),
-      };
-      const who = `The authorization server ${server.issuer}`;
-      const asClient = { client_id: client.id };
-      try {
-        const answer = await clientCredentialsGrantRequest(
-          server,
-          asClient,
-          clientAuthOf(client),
-          parameters,
-          requestSettings(fetch, record.url),
-        );
-        const tokens = await processClientCredentialsResponse(server, asClient, answer);
-        const { accessToken, expires } = tokensIn(tokens, { who, now: now() });
-        return { accessToken, ...withoutUndefined({ expires }) };
-      } catch (error) {
-        throw explainOAuthFailure(error, who);
-      }
-    },
-  };
+  async ownToken(record: ToolServerRecord): Promise<SharedToken> {
+    const fetch = createOAuthFetch(this.#options.send, { origin: originOf(record.url) ?? '' }, record.oauth);
+    const { server, resource, scopes } = await this.#discover(record, fetch);
+    const client = configuredClient(record, server);
+    if (client === undefined)
+      throw new GatewayError('conflict', `Set client_id and client_secret in oauth of the tool server "${record.id}".`);
+    const parameters = {
+      ...withoutUndefined({ resource, scope: scopes === undefined || scopes.length === 0 ? undefined : scopes.join(' ') }),
+    };
+    const who = `The authorization server ${server.issuer}`;
+    const asClient = { client_id: client.id };
+    try {
+      const answer = await clientCredentialsGrantRequest(
+        server,
+        asClient,
+        clientAuthOf(client),
+        parameters,
+        requestSettings(fetch, record.url),
+      );
+      const tokens = await processClientCredentialsResponse(server, asClient, answer);
+      const { accessToken, expires } = tokensIn(tokens, { who, now: this.#options.now() });
+      return { accessToken, ...withoutUndefined({ expires }) };
+    } catch (error) {
+      throw explainOAuthFailure(error, who);
+    }
+  }
 }
 
 /** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
@@ -284,10 +294,6 @@ function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthoriza
   if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
   throw new GatewayError(
     'forbidden',
-    `The answer comes from another authorization server than ${authorizeOrigin}, which was asked, and is not used. Tell whoever runs this gateway.`,
+    `The answer comes from a different authorization server than ${authorizeOrigin}, which was asked, so it was not used. Tell the administrator of this gateway.`,
   );
-}
-
-function isUnknownClient(code: string | undefined): boolean {
-  return code === 'invalid_client' || code === 'unauthorized_client';
 }

@@ -11,7 +11,7 @@ import { GatewayError, OutboundError } from '../../../core/errors.ts';
 /** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */
 const errorCode = /^[a-z0-9_.-]{1,60}$/i;
 
-/** Of a token endpoint that may do otherwise the next time. */
+/** Errors of a token endpoint that a later attempt may not meet. */
 const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 const tooManyRequests = 429;
 
@@ -39,7 +39,7 @@ function codeIn({ error }: ResponseBodyError | AuthorizationResponseError): stri
   return errorCode.test(error) ? error : 'an error code that OAuth does not have';
 }
 
-/** What a browser comes back with from an authorization server. */
+/** The parameters that a browser returns from an authorization server. */
 interface BroughtBack {
   server: AuthorizationServer;
   client: Client;
@@ -53,7 +53,10 @@ interface BroughtBack {
  */
 export function requireAnswerOf(who: string, { server, client, parameters, state }: BroughtBack): URLSearchParams {
   const refuse = (reason: string): GatewayError =>
-    new GatewayError('forbidden', `Your browser brought back an answer that is not from ${who}: ${reason}. It was not used. Begin again.`);
+    new GatewayError(
+      'forbidden',
+      `Your browser returned an answer that does not come from ${who}: ${reason}. It was not used. Begin again.`,
+    );
   try {
     const checked = validateAuthResponse(server, client, parameters, state);
     if (parameters.getAll('code').length === 1) return checked;
@@ -77,11 +80,11 @@ export function explainOAuthFailure(error: unknown, who: string): GatewayError {
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return new GatewayError('upstream_timeout', `${who} did not answer in time. Try again later.`);
   if (error instanceof AuthorizationResponseError)
-    return new GatewayError('forbidden', `${who} did not let you in: it answered "${codeIn(error)}". Begin again, or ask whoever runs it.`);
+    return new GatewayError('forbidden', `${who} denied access: it answered "${codeIn(error)}". Begin again, or ask its administrator.`);
   if (error instanceof ResponseBodyError)
     return new GatewayError(
       'upstream_rejected',
-      `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Its log may say why.'}`,
+      `${who} rejects the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Look into its log.'}`,
     );
   const reason = reasonOf(error) ?? 'it cannot be read';
   return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);
@@ -90,4 +93,9 @@ export function explainOAuthFailure(error: unknown, who: string): GatewayError {
 function reasonOf(error: unknown): string | undefined {
   const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
   return isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : undefined;
+}
+
+/** Whether the authorization server does not know the client. */
+export function isUnknownClient(code: string | undefined): boolean {
+  return code === 'invalid_client' || code === 'unauthorized_client';
 }

@@ -27,7 +27,7 @@ export type OAuthFetch = (url: string, request?: OAuthRequest) => Promise<Respon
 /**
  * `fetch` for everything around a sign-in at the tool server of this origin, over the gateway's only way out: without redirects, so that no code and no
  * token goes anywhere else, and limited in time and size. Besides the server itself and what the operator has configured, it reaches only what the server leads to; from
- * a server with https never an address without, because whoever listens there could say where the codes go.
+ * a server with https never an address without it, because an eavesdropper there could redirect the codes.
  */
 export function createOAuthFetch(
   send: SendOutbound,
@@ -65,7 +65,7 @@ export function createOAuthFetch(
   };
 }
 
-/** Of JSON: the library and we parse an answer several times, on the main thread. */
+/** Values in JSON: the library and the gateway parse an answer several times, on the main thread. */
 function isTooMuch(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false;
   return isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, oauthAnswerValues);
@@ -74,6 +74,6 @@ function isTooMuch(text: string): boolean {
 function withoutHttps(from: string, to: string): GatewayError {
   return new GatewayError(
     'upstream_invalid_response',
-    `The server at ${from} leads to ${to} for signing in, an address without https, to which nothing is sent. Tell whoever runs it.`,
+    `The server at ${from} leads to ${to} for signing in, an address without https, so nothing was sent there. Tell the administrator of that server.`,
   );
 }

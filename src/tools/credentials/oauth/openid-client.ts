@@ -51,7 +51,7 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
   const settings = requestSettings(fetch, issuer, { usesIdToken: true });
   const asClient: Client = { client_id: client.id, [clockTolerance]: leewaySeconds };
   const who = `The OpenID provider ${issuer}`;
-  // Tokens for a resource that is no address are asked for by `audience` alone (RFC 8707, section 2).
+  // If the resource is not an address, only `audience` names it (RFC 8707, section 2).
   const resource = /^[a-z][a-z\d+.-]*:[^#]+$/i.test(audience) ? audience : undefined;
   const findServer = keptFor(discoveryMs, now, discover);
 
@@ -59,11 +59,11 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
     const server = await readMetadata(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, issuer, fetch);
     if (server === undefined) throw invalid('has no metadata. Check OIDC_ISSUER');
     const { code_challenge_methods_supported: methods, token_endpoint: tokenEndpoint } = server;
-    if (tokenEndpoint === undefined) throw invalid('names no address that takes codes');
+    if (tokenEndpoint === undefined) throw invalid('names no token endpoint');
     if (server.issuer !== issuer)
-      throw invalid(`calls itself ${server.issuer}. Set OIDC_ISSUER to exactly this, if it is the one you mean`);
+      throw invalid(`calls itself ${server.issuer}. Set OIDC_ISSUER to exactly this if it is the right provider`);
     if (methods !== undefined && !methods.includes('S256'))
-      throw invalid('does not announce PKCE with S256, without which a code that is stolen on its way can be used');
+      throw invalid('does not announce PKCE with S256, so an intercepted code could be used by others');
     return server;
   }
 
@@ -75,7 +75,7 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
   function authorizationUrlOf({ authorization_endpoint: address = '' }: AuthorizationServer): URL {
     const schemes = issuer.startsWith('http:') ? ['https:', 'http:'] : ['https:'];
     const url = URL.parse(address);
-    if (url === null || !schemes.includes(url.protocol)) throw invalid('names no address with https to sign in at');
+    if (url === null || !schemes.includes(url.protocol)) throw invalid('names no https address for signing in');
     return url;
   }
 
@@ -92,8 +92,10 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
   function tokensIn(answer: TokenEndpointResponse, before?: LoginTokens): LoginTokens {
     const { access_token: accessToken, refresh_token: refreshToken = before?.refreshToken, id_token: idToken = before?.idToken } = answer;
     if ([accessToken, refreshToken ?? ''].some(({ length }) => length > oauthTokenCharacters))
-      throw invalid(`gave a token of more than ${oauthTokenCharacters} characters. Have it put less into tokens for this gateway`);
-    if (answer.token_type !== 'bearer') throw invalid('gave a token that is no bearer token. The gateway can use no other');
+      throw invalid(
+        `issued a token of more than ${oauthTokenCharacters} characters. Configure it to put less into tokens for this gateway`,
+      );
+    if (answer.token_type !== 'bearer') throw invalid('issued a token that is not a bearer token. The gateway can use no other kind');
     const claims = getValidatedIdTokenClaims(answer);
     return {
       accessToken,
@@ -191,7 +193,7 @@ function promptFor(
 
 const cures: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    invalid_target: 'It does not know this API by the name that OIDC_AUDIENCE has: register it there.',
+    invalid_target: 'It does not know the API that OIDC_AUDIENCE names: register it there.',
     invalid_scope: 'Set OIDC_SCOPES to scopes that it offers to this client.',
     invalid_client: 'Check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.',
     unauthorized_client: 'Allow the client the authorization code flow there.',

@@ -3,7 +3,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../../core/callers/oauth-clients.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/callers/oauth-clients.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
@@ -32,29 +32,33 @@ interface ClientRegistrar {
     use: { address: string; settings: RequestSettings },
   ): Promise<ChosenClient>;
   /** After the server has said that it does not know the client. */
-  delete(place: RegistrationPlace, clientId: string): Promise<void>;
+  delete(registrationKey: RegistrationKey, clientId: string): Promise<void>;
 }
 
 export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrarOptions): ClientRegistrar {
-  /** What goes on, by place: this process registers once. */
+  /** Registrations in progress, by issuer and redirect address: this process registers once. */
   const registering = new Map<string, Promise<RegisteredClient>>();
 
-  async function register(server: AuthorizationServer, place: RegistrationPlace, settings: RequestSettings): Promise<RegisteredClient> {
-    const known = await store.find(place);
+  async function register(
+    server: AuthorizationServer,
+    registrationKey: RegistrationKey,
+    settings: RequestSettings,
+  ): Promise<RegisteredClient> {
+    const known = await store.find(registrationKey);
     if (known !== undefined && (known.expires === undefined || known.expires > now())) return known;
-    if (known !== undefined) await store.delete(place, known.id);
+    if (known !== undefined) await store.delete(registrationKey, known.id);
     const method = methodOf(server.token_endpoint_auth_methods_supported, true);
     try {
-      const metadata = { ...aboutClient(place.redirectUri), token_endpoint_auth_method: method };
+      const metadata = { ...aboutClient(registrationKey.redirectUri), token_endpoint_auth_method: method };
       const registered = await processDynamicClientRegistrationResponse(await dynamicClientRegistrationRequest(server, metadata, settings));
       const { client_id: id, client_secret: secret, client_secret_expires_at: expires } = registered;
       if (!isUsable(id) || (secret !== undefined && !isUsable(secret)))
         throw new GatewayError(
           'upstream_invalid_response',
-          `Registering with the authorization server ${server.issuer} gave an id or a secret that cannot be sent, or has no end.`,
+          `Registering with the authorization server ${server.issuer} returned an id or a secret that cannot be sent or is too long.`,
         );
       const given = methodFrom(registered['token_endpoint_auth_method']) ?? method;
-      return await store.findOrAdd(place, {
+      return await store.findOrAdd(registrationKey, {
         id,
         method: secret === undefined ? 'none' : given,
         ...(secret !== undefined && given !== 'none' && { secret }),
@@ -78,15 +82,15 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
       if (server.registration_endpoint === undefined)
         throw new GatewayError(
           'conflict',
-          `The authorization server ${server.issuer} lets nobody register by themselves. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
+          `The authorization server ${server.issuer} does not support dynamic registration. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
         );
-      const place = { issuer: server.issuer, redirectUri };
-      const key = JSON.stringify(place);
-      const registration = registering.get(key) ?? register(server, place, settings).finally(() => registering.delete(key));
+      const registrationKey = { issuer: server.issuer, redirectUri };
+      const key = JSON.stringify(registrationKey);
+      const registration = registering.get(key) ?? register(server, registrationKey, settings).finally(() => registering.delete(key));
       registering.set(key, registration);
       return { client: await registration, isRegistered: true, redirectUri };
     },
-    delete: (place, clientId) => store.delete(place, clientId),
+    delete: (registrationKey, clientId) => store.delete(registrationKey, clientId),
   };
 }
 

@@ -4,7 +4,7 @@ import type { OAuthClientCredentials } from '../../../core/callers/credentials.t
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 
-/** What every request of the library gets. */
+/** Options for every request of the library. */
 export interface RequestSettings {
   [customFetch]: OAuthFetch;
   [allowInsecureRequests]: boolean;

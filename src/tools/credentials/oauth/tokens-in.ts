@@ -3,12 +3,12 @@ import type { OAuthCredential } from '../../../core/callers/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { scopesIn } from './scopes.ts';
+import { scopesIn } from '../../definitions/scopes.ts';
 import { oauthTokenCharacters } from './openid-client.ts';
 
 /** No answer may say more: dates end somewhere. */
 const longestLifeMs = 10 * 365 * 24 * 60 * 60 * 1_000;
-/** What a header may carry (RFC 6750, section 2.1, and whatever else is visible). */
+/** Characters that a header may carry (RFC 6750, section 2.1, and other visible characters). */
 const sendableToken = /^[\x21-\x7e]+$/;
 
 type Tokens = Pick<OAuthCredential, 'accessToken' | 'refreshToken' | 'expires' | 'refreshFrom' | 'scopes'>;
@@ -21,8 +21,8 @@ export function tokensIn(answer: TokenEndpointResponse, { who, now }: { who: str
     throw new GatewayError(
       'upstream_invalid_response',
       isFine
-        ? `${who} gave a token that is no bearer token. The gateway can use no other.`
-        : `${who} gave a token that cannot be sent in a header, or has more than ${oauthTokenCharacters} characters.`,
+        ? `${who} issued a token that is not a bearer token. The gateway can use no other kind.`
+        : `${who} issued a token that cannot be sent in a header, or that has more than ${oauthTokenCharacters} characters.`,
     );
   const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
   return {

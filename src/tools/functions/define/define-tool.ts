@@ -71,7 +71,7 @@ export function defineTool<Parameters extends ToolParameters>(definition: ToolDe
       [functionMark]: true as const,
       name,
       description,
-      // What an author writes has JavaScript numbers.
+      // Values written by authors contain JavaScript numbers.
       parameters: schema as PlainJsonObject,
       readArguments,
       options: Object.freeze(options),

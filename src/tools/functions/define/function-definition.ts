@@ -18,12 +18,12 @@ export type ToolArguments<Parameters extends ToolParameters> = Parameters extend
 /** A message in the form of the OpenAI API: `{role, content, tool_calls?, …}`. */
 export type PublicMessage = JsonObject & { role: string };
 
-/** Makes a new value of the one that a key holds; undefined stands for no value, before as after. It may be called several times. */
+/** Computes a new value from the value of a key; undefined means no value, before and after. It may be called several times. */
 export type StateUpdate = (value: JsonValue | undefined) => JsonValue | undefined;
 
 /** Holds JSON values. Changes are saved when the call succeeds: for this caller and chat, or for this run if there is no chat. */
 export interface FunctionState {
-  /** What this call has set, else what is saved by now, also by calls that run beside it. */
+  /** The value that this call has set, else the saved one, which parallel calls may have set. */
   readonly get: (key: string) => JsonValue | undefined;
   /**
    * `undefined` removes the key. A function is applied to what the key holds when the call succeeds, so that calls side by side lose nothing of each
@@ -34,7 +34,7 @@ export interface FunctionState {
 
 /** Who asks. */
 export interface FunctionUser {
-  /** Of the key, or of the person behind it, as the key's frontend names them. */
+  /** The id of the key, or of the person behind it as the key's frontend names them. */
   readonly id: string;
   readonly role: 'admin' | 'user';
   /** Where `id` is a person's: the id of the key. People of two keys may have the same id. */
@@ -80,7 +80,7 @@ export interface FunctionContext extends FunctionPlace {
   readonly ask: (title: string, question?: { message?: string; schema?: JsonObject }) => Promise<JsonValue | undefined>;
   /** Runs work that must not be interrupted: a cancellation waits until it is done. */
   readonly critical: <Value>(work: () => Promise<Value> | Value) => Promise<Value>;
-  /** What may be called in this run, as in `tool_ids`, without the tools of the request's own servers; empty outside of a chat. */
+  /** The tools that this run may call, as in `tool_ids`, without those of the request's own servers; empty outside of a chat. */
   readonly tools: readonly string[];
   /**
    * Offers exactly these tools from the next round on, and in later requests of the chat that name the same model. Entries are as in `tool_ids`;
@@ -122,7 +122,7 @@ export interface ToolDefinition<Parameters extends ToolParameters = ToolParamete
   /** In milliseconds. Takes precedence over the time limits of the request and the preset. */
   timeoutMs?: number;
   timeoutBehavior?: 'result' | 'abort';
-  /** What a function sets in the state of its context is not kept, since the call has failed. */
+  /** Changes to the state in its context are discarded, because the call has failed. */
   onError?: 'result' | 'abort' | ((error: unknown, context: FunctionContext) => MaybePromise<string>);
   /** Has no side effects: may run in parallel with other read-only calls of its round, and may be retried. */
   readOnly?: boolean;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
-import { findByPointer } from '../../../shared/json-pointer.ts';
+import { schemaKeywords, schemaMaps } from '../../../shared/json-schema/keywords.ts';
+import { findByPointer } from '../../../shared/json-schema/pointer.ts';
 import { copyJson, isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { trustSchema } from '../../../validation/trusted-schemas.ts';
@@ -113,24 +114,6 @@ function withDefaults(args: JsonObject, schema: JsonObject): JsonObject {
   return filled;
 }
 
-/** Keywords that map names chosen by the author to schemaKeywords. */
-const schemaMapKeywords = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'];
-/** Keywords with a schema or a list of schemaKeywords; `items` has a list in dialects before `prefixItems`. */
-const schemaKeywords = [
-  'items',
-  'additionalProperties',
-  'not',
-  'if',
-  'then',
-  'else',
-  'contains',
-  'propertyNames',
-  'unevaluatedProperties',
-  'allOf',
-  'anyOf',
-  'oneOf',
-  'prefixItems',
-];
 const typeNames = new Set<unknown>(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 
 /**
@@ -151,10 +134,10 @@ function findProblem(schema: JsonValue, root: JsonObject, path = ''): string | u
 
 function childrenOf(schema: JsonObject): [step: string, child: JsonValue][] {
   return Object.entries(schema).flatMap(([keyword, value]): [string, JsonValue][] => {
-    const isList = schemaKeywords.includes(keyword) && Array.isArray(value);
-    if (isList || (schemaMapKeywords.includes(keyword) && isJsonObject(value)))
+    const isList = schemaKeywords.has(keyword) && Array.isArray(value);
+    if (isList || (schemaMaps.has(keyword) && isJsonObject(value)))
       return Object.entries(value as JsonObject).flatMap(([name, child]) => (child === undefined ? [] : [[`${keyword}.${name}`, child]]));
-    return schemaKeywords.includes(keyword) && value !== undefined ? [[keyword, value]] : [];
+    return schemaKeywords.has(keyword) && value !== undefined ? [[keyword, value]] : [];
   });
 }
 

@@ -40,7 +40,7 @@ const longestUri = 2_048;
 
 /**
  * Adds files to a result: chat clients get them in the result's event, MCP clients in the result's content. A model gets only the result, so describe
- * there what it needs to know of a file. With `undefined` as result the model is told that there are files.
+ * there what it needs to know of a file. With `undefined` as result, the model reads that there are files.
  * @throws TypeError; RangeError above the size limit of a result
  */
 export function withFiles(result: unknown, files: readonly ReturnedFile[]): SpecialResult {

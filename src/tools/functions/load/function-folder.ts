@@ -36,7 +36,7 @@ interface FunctionFolderOptions {
 
 /** The functions of `tools_dir`, reloaded when files change. */
 export interface FunctionFolder {
-  /** What is offered, and what is wrong with the rest, as of the last load. */
+  /** The offered functions and the problems found in the last load. */
   state(): Promise<FolderState>;
   /** Waits only for the first load. The returned registry is immutable. */
   registry(): Promise<FunctionRegistry>;

@@ -1,4 +1,4 @@
-import { forbiddenToolId, unknownToolId } from '../../catalog/tool-ids.ts';
+import { forbiddenToolId, unknownToolId } from '../../definitions/tool-ids.ts';
 import type { FunctionTool } from '../define/function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
 import type { FolderModule } from './read-folder.ts';

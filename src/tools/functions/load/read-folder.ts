@@ -80,7 +80,7 @@ export async function readFolder(
 
 type Unchanged = Pick<FolderModule, 'path' | 'loaded' | 'stamps'>;
 
-/** Waits a limited time for a module. A slow one keeps its previous version and goes on loading, so that it delays no other. */
+/** Waits a limited time for a module. A slow module keeps its previous version and continues to load, so that it delays no other. */
 function waitOrDefer(unchanged: Unchanged, loading: Promise<FolderModule>): Promise<FolderModule> {
   return waitAtMost(modulePatienceMs, loading, (): FolderModule => {
     const later: NonNullable<FolderModule['later']> = { settled: loading.then((module) => void (later.module = module)) };

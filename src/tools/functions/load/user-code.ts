@@ -6,7 +6,7 @@ export const loadParameter = 'toolwharf-load';
 /** The module whose code started the current async work, including timers and connections that it left behind. */
 const module = new AsyncLocalStorage<string>();
 
-/** Runs code of an operator's module, so that errors of work it leaves behind can be told apart from the gateway's own. */
+/** Runs code of an operator's module, so that errors of its unfinished work can be distinguished from the gateway's own. */
 export function asUserCode<Value>(path: string, work: () => Value): Value {
   return module.run(path, work);
 }
@@ -43,7 +43,7 @@ function stackOf(error: unknown): string {
   }
 }
 
-/** What a module threw, which may be anything, in words. */
+/** The message of anything that a module has thrown. */
 export function messageOfThrown(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error);

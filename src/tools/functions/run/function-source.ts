@@ -1,8 +1,8 @@
 import type { RunContext } from '../../../core/runs/run.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
-import { leftOutWarning } from '../../catalog/tool-source.ts';
-import type { Candidate } from '../../catalog/tool-source.ts';
-import type { ToolSource } from '../../catalog/tool-source.ts';
+import { leftOutWarning } from '../../definitions/tool-source.ts';
+import type { Candidate } from '../../definitions/tool-source.ts';
+import type { ToolSource } from '../../definitions/tool-source.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
 
 import type { FunctionFolder } from '../load/function-folder.ts';

@@ -46,7 +46,7 @@ export interface OpenedState extends FunctionState {
 
 /** By key, the value as JSON text. */
 type Entries = ReadonlyMap<string, string>;
-/** What a call makes of the saved value of a key; undefined removes the key. */
+/** How a call changes the saved value of a key; undefined removes the key. */
 type Changes = ReadonlyMap<string, StateUpdate>;
 
 const bounds = { maxNotes: stateChats, maxCharacters: stateLastingCharacters };
@@ -63,14 +63,14 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
   }
 
   /** Loads what an earlier process saved, unless this process has saved something meanwhile. */
-  async function load({ chat, owner, chatStorage }: Place): Promise<void> {
+  async function load({ chat, owner, chatStorage }: StateAddress): Promise<void> {
     if (chatStorage === undefined || chats.has(chat)) return;
     const { store, now, onFault } = chatStorage;
     const text = await store.find(idOf(chat), now()).catch(onFault);
     if (!chats.has(chat)) put(chat, owner, new Map(text === undefined ? [] : (JSON.parse(text) as [string, string][])));
   }
 
-  async function save({ chat, owner, chatStorage }: Place): Promise<void> {
+  async function save({ chat, owner, chatStorage }: StateAddress): Promise<void> {
     if (chatStorage === undefined) return;
     const { store, now, onFault } = chatStorage;
     const value = JSON.stringify([...(chats.get(chat) ?? [])]);
@@ -78,13 +78,13 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
     await store.save(note, { ...bounds, time: now() }).catch(onFault);
   }
 
-  interface Place {
+  interface StateAddress {
     chat: string;
     owner: string;
     chatStorage: StateStorage | undefined;
   }
 
-  function placeOf(run: RunContext): Place {
+  function addressOf(run: RunContext): StateAddress {
     const conversation = conversationOf(run);
     const chat = JSON.stringify([run.caller.id, conversation ?? { run: run.runId }]);
     return { chat, owner: run.caller.id, chatStorage: conversation === undefined ? undefined : storage };
@@ -110,18 +110,18 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
 
   return {
     async read(run) {
-      const place = placeOf(run);
-      await load(place);
-      const saved = follow(place.chat);
+      const address = addressOf(run);
+      await load(address);
+      const saved = follow(address.chat);
       return { get: (key) => valueOf(saved().get(key)) };
     },
 
     async open(run) {
-      const place = placeOf(run);
-      const { chat, owner } = place;
+      const address = addressOf(run);
+      const { chat, owner } = address;
       const isAlone = !openCalls.has(chat);
       const leave = enter(chat);
-      await load(place);
+      await load(address);
       // Calls that run side by side begin one after the other, so that one which waits for nothing has saved its state before the next one reads it.
       if (!isAlone) await nextTurn();
       const changes = new Map<string, StateUpdate>();
@@ -141,10 +141,10 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
         },
         async commit() {
           if (changes.size === 0) return;
-          await load(place);
+          await load(address);
           put(chat, owner, withChanges(saved(), changes));
           changes.clear();
-          await save(place);
+          await save(address);
         },
         snapshot: () => Object.fromEntries(Array.from(saved(), ([key, text]) => [key, JSON.parse(text) as JsonValue])),
         [Symbol.dispose]: leave,

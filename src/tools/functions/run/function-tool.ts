@@ -116,7 +116,7 @@ async function runFunction(
   return outcome;
 }
 
-/** What a function may know of its run. Messages and files are copied only when they are read. */
+/** The run as a function sees it. Messages and files are copied only when they are read. */
 export function placeOf({ runId, chatId, caller, preset, model, conversation }: RunContext, state: FunctionPlace['state']): FunctionPlace {
   let messages: FunctionPlace['messages'] | undefined;
   let files: FunctionPlace['files'] | undefined;

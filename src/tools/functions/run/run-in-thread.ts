@@ -23,7 +23,7 @@ export interface ThreadJob {
   state: Record<string, JsonValue>;
 }
 
-/** What a call makes of the saved value `from` of one key; undefined stands for none. */
+/** How a call changes the saved value `from` of one key; undefined means no value. */
 export interface StateChange {
   key: string;
   from: JsonValue | undefined;

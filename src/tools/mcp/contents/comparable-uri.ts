@@ -1,4 +1,4 @@
-/** What servers make of a URI, so that spellings which lead to one resource are equal. */
+/** Normalizes a URI as servers do, so that spellings of the same resource are equal. */
 export interface ComparableUri {
   /** Empty for a bare path. */
   scheme: string;
@@ -36,7 +36,7 @@ export function comparableUri(uri: string): ComparableUri {
 }
 
 /** As a text in which templates can be looked for. */
-export function placeOf({ scheme, path }: ComparableUri): string {
+export function locationOf({ scheme, path }: ComparableUri): string {
   return scheme === '' ? path : `${scheme}:${path}`;
 }
 

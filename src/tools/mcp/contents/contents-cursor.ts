@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../shared/json.ts';
 
 /** A place in a list that goes through several servers. */
-export interface ContentsPlace {
+export interface ContentsPosition {
   server: string;
   /** The server's own cursor of its page; undefined: its first one. */
   cursor?: string;
@@ -15,13 +15,13 @@ export interface ContentsPlace {
 const maxCursorCharacters = 4_096;
 
 /** Undefined if the server's own cursor is too long to be passed on. */
-export function writeCursor(place: ContentsPlace): string | undefined {
-  if ((place.cursor?.length ?? 0) > maxCursorCharacters) return undefined;
-  return Buffer.from(JSON.stringify(place)).toString('base64url');
+export function writeCursor(position: ContentsPosition): string | undefined {
+  if ((position.cursor?.length ?? 0) > maxCursorCharacters) return undefined;
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
 }
 
 /** Undefined for what `writeCursor` has not made. */
-export function readCursor(text: string): ContentsPlace | undefined {
+export function readCursor(text: string): ContentsPosition | undefined {
   if (text.length > 4 * maxCursorCharacters) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());

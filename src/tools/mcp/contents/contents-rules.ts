@@ -2,8 +2,8 @@ import { UriTemplate } from '@modelcontextprotocol/client';
 import { LRUCache } from 'lru-cache';
 import type { ContentsKind } from '../../../core/tools/server-contents.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { whyWithheld } from '../../servers/server-rules.ts';
-import { comparableUri, placeOf } from './comparable-uri.ts';
+import { whyWithheld } from '../../definitions/server-rules.ts';
+import { comparableUri, locationOf } from './comparable-uri.ts';
 import type { ComparableUri } from './comparable-uri.ts';
 
 /**
@@ -36,7 +36,7 @@ function askedUri(own: string): AskedUri {
   return { own, comparable: () => (comparable ??= comparableUri(own)) };
 }
 
-/** Of the rules of administrators, which are few. */
+/** Compiled rules of administrators, which are few. */
 const comparableRules = new LRUCache<string, ComparableUri>({ max: 1_000 });
 
 function comparableRule(entry: string): ComparableUri {
@@ -51,14 +51,14 @@ function blocks(entry: string, kind: ContentsKind, uri: AskedUri): boolean {
   if (kind === 'resources' && entry.includes('{')) return fits(uri.own, entry) || fitsParsed(uri, entry);
   const blocked = comparableRule(entry);
   const asked = uri.comparable();
-  const isSamePlace = asked.path === blocked.path && (asked.scheme === '' || asked.scheme === blocked.scheme);
-  return isSamePlace && Array.from(blocked.query).every((parameter) => asked.query.has(parameter));
+  const isSameLocation = asked.path === blocked.path && (asked.scheme === '' || asked.scheme === blocked.scheme);
+  return isSameLocation && Array.from(blocked.query).every((parameter) => asked.query.has(parameter));
 }
 
 function fitsParsed(uri: AskedUri, template: string): boolean {
-  const place = placeOf(uri.comparable());
-  const pattern = placeOf(comparableRule(template));
-  return place === pattern || fits(place, pattern);
+  const location = locationOf(uri.comparable());
+  const pattern = locationOf(comparableRule(template));
+  return location === pattern || fits(location, pattern);
 }
 
 function fits(uri: string, template: string): boolean {

@@ -6,12 +6,12 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { withoutUnseen } from '../../openapi/convert/plain-text.ts';
+import { withoutUnseen } from '../../definitions/plain-text.ts';
 import { toName, toUri } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
 import { truncateText } from '../convert-tools.ts';
 
-/** How the entries of a list are told apart, and what is passed on of them as it is. */
+/** How the entries of a list are distinguished, and which of their fields are passed on unchanged. */
 const kinds = {
   resources: {
     id: 'uri',

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ContentsPage } from '../../../core/tools/server-contents.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { readCursor, writeCursor } from './contents-cursor.ts';
-import type { ContentsPlace } from './contents-cursor.ts';
+import type { ContentsPosition } from './contents-cursor.ts';
 
 /** Resources, templates or prompts in one page of the gateway's own list: checking as many takes ten milliseconds. */
 const mcpContentsPerPage = 500;
@@ -31,12 +31,12 @@ const pagesPerAnswer = 10;
  * for it. @throws GatewayError `invalid_request` for a cursor that leads nowhere
  */
 export async function listContents(servers: readonly ListedServer[], cursor: string | undefined): Promise<ContentsPage> {
-  const place = cursor === undefined ? undefined : readCursor(cursor);
-  const start = cursor === undefined ? 0 : servers.findIndex(({ id }) => id === place?.server);
+  const position = cursor === undefined ? undefined : readCursor(cursor);
+  const start = cursor === undefined ? 0 : servers.findIndex(({ id }) => id === position?.server);
   const [first, ...others] = servers.slice(Math.max(start, 0));
-  if (start === -1) throw new GatewayError('invalid_request', 'The cursor leads nowhere any more. Ask for the list from its beginning.');
+  if (start === -1) throw new GatewayError('invalid_request', 'The cursor is no longer valid. Request the list from its beginning.');
   if (first === undefined) return { items: [] };
-  const beginning = await readOn(first, { from: place ?? beginningOf(first), room: mcpContentsPerPage });
+  const beginning = await readOn(first, { from: position ?? beginningOf(first), room: mcpContentsPerPage });
   if (beginning.next !== undefined) return toPage(beginning.items, beginning.next);
   const { items } = beginning;
   // All at once, because one that is slow would hold up those after it.
@@ -53,31 +53,31 @@ export async function listContents(servers: readonly ListedServer[], cursor: str
   return { items };
 }
 
-/** A server's entries from a place on, as many as there is room for, and where to go on; undefined at its end. */
+/** A server's entries from a position on, as many as there is room for, and where to continue; undefined at its end. */
 async function readOn(
   server: ListedServer,
-  { from, room, known = server.fetch(from.cursor) }: { from: ContentsPlace; room: number; known?: Promise<OwnPage> },
-): Promise<{ items: JsonObject[]; next?: ContentsPlace }> {
+  { from, room, known = server.fetch(from.cursor) }: { from: ContentsPosition; room: number; known?: Promise<OwnPage> },
+): Promise<{ items: JsonObject[]; next?: ContentsPosition }> {
   const items: JsonObject[] = [];
-  let place = from;
+  let position = from;
   let page = await known;
   for (let read = 1; ; read += 1) {
-    const end = place.offset + room - items.length;
-    items.push(...server.convert(page.entries.slice(place.offset, end)));
-    if (page.entries.length > end) return { items, next: { ...place, offset: end } };
+    const end = position.offset + room - items.length;
+    items.push(...server.convert(page.entries.slice(position.offset, end)));
+    if (page.entries.length > end) return { items, next: { ...position, offset: end } };
     const { nextCursor } = page;
-    if (nextCursor === undefined || place.pages + 1 >= mcpContentsPages) return { items };
-    place = { server: server.id, cursor: nextCursor, offset: 0, pages: place.pages + 1 };
-    if (items.length === room || read === pagesPerAnswer) return { items, next: place };
+    if (nextCursor === undefined || position.pages + 1 >= mcpContentsPages) return { items };
+    position = { server: server.id, cursor: nextCursor, offset: 0, pages: position.pages + 1 };
+    if (items.length === room || read === pagesPerAnswer) return { items, next: position };
     page = await server.fetch(nextCursor);
   }
 }
 
-function beginningOf({ id }: ListedServer): ContentsPlace {
+function beginningOf({ id }: ListedServer): ContentsPosition {
   return { server: id, offset: 0, pages: 0 };
 }
 
-function toPage(items: JsonObject[], next: ContentsPlace): ContentsPage {
+function toPage(items: JsonObject[], next: ContentsPosition): ContentsPage {
   const nextCursor = writeCursor(next);
   return { items, ...(nextCursor !== undefined && { nextCursor }) };
 }

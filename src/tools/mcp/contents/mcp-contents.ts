@@ -11,8 +11,8 @@ import { isContainer, isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { howToConnect } from '../../credentials/own-credentials.ts';
-import type { OwnRecord, OwnToolServer } from '../../credentials/own-credentials.ts';
-import { maskOfCredentials } from '../../servers/secrets-to-mask.ts';
+import type { OwnRecord, OwnToolServer } from '../../definitions/own-use.ts';
+import { maskOfCredentials } from '../../outgoing/secrets-to-mask.ts';
 import { readName, readUri } from './contents-names.ts';
 import type { OwnName } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
@@ -21,7 +21,7 @@ import { explainMcpFailure } from '../explain-mcp-failure.ts';
 import type { McpFailure } from '../explain-mcp-failure.ts';
 import { listContents } from './list-contents.ts';
 import type { OwnPage } from './list-contents.ts';
-import type { McpSession } from '../mcp-session.ts';
+import type { McpSession } from '../sessions/mcp-session.ts';
 
 /** Reading a resource and getting a prompt, where the connection has no time limit of its own. */
 const mcpContentsMs = 60_000;
@@ -34,7 +34,7 @@ export interface McpContentsOptions {
   /** The session of a server, opened if need be; undefined if it cannot be. `record`: as the caller uses it. @throws the signal's reason */
   open: (record: ToolServerRecord, asker: ContentsAsker) => Promise<McpSession | undefined>;
   /** This gateway's own id, so that it does not list its own contents again. */
-  gatewayId?: string;
+  gatewayId?: string | undefined;
 }
 
 type Send<Result> = (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<Result>;
@@ -184,17 +184,17 @@ function requirePassable(record: ToolServerRecord, answer: object): JsonObject {
   if (isDeeperThan(answer, limits.jsonDepth))
     throw new GatewayError(
       'upstream_invalid_response',
-      `The MCP server "${record.id}" gave an answer that is nested more than ${limits.jsonDepth} levels deep.`,
+      `The MCP server "${record.id}" returned an answer that is nested more than ${limits.jsonDepth} levels deep.`,
     );
   if (charactersOf(answer as JsonObject) > limits.keptResultBytes)
     throw new GatewayError(
       'payload_too_large',
-      `The MCP server "${record.id}" gave more than ${limits.keptResultBytes} bytes. Ask it for less at a time.`,
+      `The MCP server "${record.id}" returned more than ${limits.keptResultBytes} bytes. Ask for less at a time.`,
     );
   return answer as JsonObject;
 }
 
-/** Of all texts in it. */
+/** Characters of all texts in it. */
 function charactersOf(value: JsonValue): number {
   if (typeof value === 'string') return value.length;
   if (!isContainer(value)) return 0;
@@ -204,9 +204,12 @@ function charactersOf(value: JsonValue): number {
 function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: string): GatewayError {
   switch (kind) {
     case 'answered':
-      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" refuses the request: ${reason}`);
+      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" rejected the request: ${reason}`);
     case 'invalid':
-      return new GatewayError('upstream_invalid_response', `The MCP server "${record.id}" gave an answer that is none of MCP: ${reason}`);
+      return new GatewayError(
+        'upstream_invalid_response',
+        `The MCP server "${record.id}" returned an answer that is not valid MCP: ${reason}`,
+      );
     case 'denied':
       return new GatewayError('egress_denied', reason);
     case 'timeout':
@@ -223,10 +226,10 @@ function unreachable({ id }: ToolServerRecord, reason = ' at the moment.'): Gate
 }
 
 function notFound(what: string): GatewayError {
-  return new GatewayError('not_found', `There is no ${what} that this key may use. List them to see those it may.`);
+  return new GatewayError('not_found', `There is no ${what} that this key may use. List them to see which ones it may use.`);
 }
 
-/** Whatever somebody asked for is shown in part. */
+/** Requested names are shown in part. */
 function shown(text: string): string {
   return text.slice(0, 200);
 }

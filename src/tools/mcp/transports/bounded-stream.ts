@@ -35,7 +35,7 @@ const maxFields = 100;
 /** What delimits messages in a body: a line (stdio), an event (`text/event-stream`), or the end of the body. */
 export type Framing = 'lines' | 'events' | 'body';
 
-/** What is known of an event stream once it has ended. */
+/** Facts about an event stream that has ended. */
 export interface StreamEnd {
   /** The server gave its events ids, so that the client can request the rest of a stream that was cut off. */
   isResumable: boolean;
@@ -258,7 +258,7 @@ class MessageMeter {
     return this.#isFirstLine || (this.#matchesData && inLine >= eventData.length);
   }
 
-  /** Whether this byte of a message is passed on. Brackets belong to what they stand in. */
+  /** Whether this byte of a message is passed on. Brackets belong to the value around them. */
   #readContent(byte: number): boolean {
     const isKept = this.#depth <= this.#maxDepth;
     if (this.#isInString) {

@@ -3,12 +3,12 @@ import { limits } from '../../../core/limits.ts';
 import type { RecordedBody, RecordedRequest } from '../../../core/tools/recorded-request.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { isSecretName } from '../../../shared/secrets/secret-names.ts';
-import { toRecordedText } from '../../servers/record-requests.ts';
-import type { Recording } from '../../servers/record-requests.ts';
+import { toRecordedText } from '../../outgoing/record-requests.ts';
+import type { Recording } from '../../outgoing/record-requests.ts';
 import type { CallScopes } from '../call-scope.ts';
 import type { McpPeer } from '../mcp-peer.ts';
 
-/** Whoever knows it can speak in the place of the gateway. */
+/** Anybody who knows it can impersonate the gateway. */
 const sessionHeader = 'mcp-session-id';
 
 /** Recorded requests of a connection without an answer; the oldest are given up, because a server may answer none. */

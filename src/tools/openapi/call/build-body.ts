@@ -4,7 +4,7 @@ import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { essenceOf, isRange } from '../media-types.ts';
 import { fileNameFor, multipartBody, type BodyPart } from './multipart-body.ts';
-import type { ArgumentBinding, BodyPlan } from '../operation.ts';
+import type { ArgumentBinding, BodyPlan } from '../../definitions/operation.ts';
 import { readFileArgument } from './read-file-argument.ts';
 import { joinPairs, scalarText, toPairs } from './serialize-parameter.ts';
 
@@ -21,7 +21,7 @@ interface BuiltBody {
 }
 
 /**
- * The body of a call. An optional one without arguments is not sent, and its type neither.
+ * The body of a call. An optional body without arguments is not sent, and neither is its type.
  * @throws ArgumentError for a value that cannot be written in the body's type.
  */
 export function buildBody(plan: BodyPlan | undefined, values: readonly BoundValue[]): BuiltBody | undefined {
@@ -79,12 +79,12 @@ function partsOf({ binding, value }: BoundValue): BodyPart[] {
   return items.map((item, index) => partOf(binding, item, index + 1));
 }
 
-/** Of several files without a name each has a number: a server that keeps them by name would keep the last one alone. */
+/** Unnamed files are numbered: a server that stores files by name would otherwise keep only the last one. */
 function partOf({ argument, name, part }: ArgumentBinding, item: JsonValue, number: number): BodyPart {
   if (isContainer(item)) return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
   const file = readFileArgument(argument, scalarText(item));
-  // What the model says about this file is more exact than what the document says about all.
+  // The type that the model gives for this file is more exact than the document's type for all files.
   const type = file.type ?? part.type ?? (typeof file.bytes === 'string' ? 'text/plain' : 'application/octet-stream');
   return { name, content: file.bytes, type, fileName: file.name ?? fileNameFor(number === 1 ? name : `${name}-${number}`, type) };
 }
@@ -97,7 +97,7 @@ function fileBody(mediaType: string, { binding, value }: BoundValue): BuiltBody 
   if (file.type !== undefined && file.type.startsWith(prefix === '*/' ? '' : prefix)) return { type: file.type, content: file.bytes };
   if (prefix !== '' && prefix !== '*/')
     throw new ArgumentError(
-      `${binding.argument}: has to be a file of the type ${mediaType}, as a data: URI that begins with "data:${prefix}"`,
+      `${binding.argument}: must be a file of the type ${mediaType}, as a data: URI that begins with "data:${prefix}"`,
     );
   return { type: 'application/octet-stream', content: file.bytes };
 }

@@ -2,10 +2,11 @@ import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
+import { maxHops, resolveSchema } from '../../../shared/json-schema/resolve.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type BoundValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
-import type { ArgumentBinding, BodyAlternative, Operation } from '../operation.ts';
+import type { ArgumentBinding, BodyAlternative, Operation } from '../../definitions/operation.ts';
 import { isDotSegment, isReservedHeader, isToken } from '../request-rules.ts';
 import { joinPairs, queryText, toPairs, toText } from './serialize-parameter.ts';
 
@@ -88,7 +89,7 @@ function furtherNames({ body, bindings }: Pick<Operation, 'body' | 'bindings'>, 
   return Object.keys(args).filter((name) => !bound.has(name));
 }
 
-/** @throws ArgumentError for the name of a member that another argument stands for */
+/** @throws ArgumentError for a member that another argument already sends */
 function furtherValues(chosen: BodyAlternative | undefined, operation: Operation, args: JsonObject): BoundValue[] {
   if (chosen?.plan.further === undefined) return [];
   const { further } = chosen.plan;
@@ -102,24 +103,17 @@ function furtherValues(chosen: BodyAlternative | undefined, operation: Operation
   });
 }
 
-/** References to references; more of them are a circle. */
-const maxHops = 8;
-
 /** Whether null is a value of the schema. One that says nothing of its values takes all of them. */
-function takesNull(schema: JsonValue | undefined, root: JsonObject, hops = 0): boolean {
-  if (!isJsonObject(schema)) return schema !== false;
-  const reference = ownValue(schema, '$ref');
-  if (typeof reference === 'string') {
-    const definitions = ownValue(root, '$defs');
-    const name = reference.replace(/^#\/\$defs\//, '');
-    return hops < maxHops && isJsonObject(definitions) && takesNull(ownValue(definitions, name) ?? false, root, hops + 1);
-  }
+function takesNull(stated: JsonValue | undefined, root: JsonObject, depth = 0): boolean {
+  const schema = resolveSchema(stated ?? {}, root);
+  if (!isJsonObject(schema)) return schema === true;
   const { type, enum: choices, const: fixed, anyOf, allOf } = schema;
   if (type !== undefined && ![type].flat().includes('null')) return false;
   if (Array.isArray(choices) && !choices.includes(null)) return false;
   if (fixed !== undefined && fixed !== null) return false;
-  if (Array.isArray(anyOf) && (hops >= maxHops || !anyOf.some((branch) => takesNull(branch, root, hops + 1)))) return false;
-  return !Array.isArray(allOf) || (hops < maxHops && allOf.every((part) => takesNull(part, root, hops + 1)));
+  const isTooDeep = depth >= maxHops;
+  if (Array.isArray(anyOf) && (isTooDeep || !anyOf.some((branch) => takesNull(branch, root, depth + 1)))) return false;
+  return !Array.isArray(allOf) || (!isTooDeep && allOf.every((part) => takesNull(part, root, depth + 1)));
 }
 
 function buildUrl({ path, bindings }: Operation, values: readonly BoundValue[], baseUrl: string): string {
@@ -155,7 +149,7 @@ function pathText({ binding, value }: BoundValue): string {
   return toText(binding, value, percentEncoder(argument, binding.allowReserved && 'path'));
 }
 
-/** `encodeURIComponent` leaves dots alone, and some servers decode a value twice before they look for `..`. */
+/** `encodeURIComponent` does not encode dots, and some servers decode a value twice before they look for `..`. */
 function refusePathValue({ argument, allowReserved = false }: ArgumentBinding, text: string): void {
   let decoded = text;
   for (let round = 0; round < 3; round += 1) {

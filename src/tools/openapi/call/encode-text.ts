@@ -14,7 +14,7 @@ const leftInPath = /%(?:3A|40|21|24|26|27|28|29|2A|2B|2C|3B|3D)/g;
 /** @throws ArgumentError for half a character, which UTF-8 cannot hold. */
 export function percentEncoder(argument: string, reserved?: 'query' | 'path' | false): Encode {
   return (text) => {
-    if (!text.isWellFormed()) throw new ArgumentError(`${argument}: contains half a character (a lone surrogate); write it anew`);
+    if (!text.isWellFormed()) throw new ArgumentError(`${argument}: contains half a character (a lone surrogate); write it again`);
     const encoded = encodeURIComponent(text);
     if (reserved === undefined || reserved === false) return encoded;
     return encoded.replaceAll(reserved === 'query' ? leftInQuery : leftInPath, (code) => decodeURIComponent(code));

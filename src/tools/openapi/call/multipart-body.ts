@@ -18,7 +18,7 @@ const extensions: Record<string, string> = {
   'audio/mpeg': 'mp3',
 };
 
-/** A name for a file without one: some servers go by its extension alone. */
+/** A name for an unnamed file: some servers decide by the extension only. */
 export function fileNameFor(field: string, type: string): string {
   const stem = field.replaceAll(/[^\p{L}\p{N}_-]+/gu, '_').slice(0, 64) || 'file';
   return `${stem}.${extensions[type] ?? sameExtension.exec(type)?.[1] ?? 'bin'}`;

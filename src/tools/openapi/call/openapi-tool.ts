@@ -6,16 +6,16 @@ import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
-import { renamedSpec } from '../../catalog/lazy-spec.ts';
-import { inLowerCase } from '../../servers/connection-headers.ts';
-import { recordingSend, type Recording } from '../../servers/record-requests.ts';
-import { isPublicHeader, sessionSecrets } from '../../servers/secrets-to-mask.ts';
+import { renamedSpec } from '../../definitions/lazy-spec.ts';
+import { inLowerCase } from '../../outgoing/connection-headers.ts';
+import { recordingSend, type Recording } from '../../outgoing/record-requests.ts';
+import { isPublicHeader, sessionSecrets } from '../../outgoing/secrets-to-mask.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { isSafeMethod } from '../../servers/server-rules.ts';
-import { unmadeConnections } from '../../servers/unmade-connections.ts';
+import { isSafeMethod } from '../../definitions/server-rules.ts';
+import { unmadeConnections } from '../../outgoing/unmade-connections.ts';
 import { addressOfCall, ArgumentError, buildRequest } from './build-request.ts';
-import { takesNothing, type CredentialSet, type Operation } from '../operation.ts';
+import { takesNothing, type CredentialSet, type Operation } from '../../definitions/operation.ts';
 import { readResponse } from './read-response.ts';
 
 /** Codes of a connection that was closed without a response. */
@@ -41,7 +41,7 @@ export interface OpenApiConnection {
   /** What no result may show of the headers that the connection adds, beside those that are named like credentials. */
   headerSecrets?: readonly Secret[];
   timeoutMs?: number;
-  /** What of a result goes to the model; more is read, so that the model can read the rest later. */
+  /** The part of a result that the model receives. More is read, so that the model can read the rest later. */
   maxResultBytes?: number;
 }
 
@@ -168,7 +168,7 @@ function withQuery(url: string, query: Record<string, string>): string {
 
 function explainFailure(error: OutboundError, host: string, carried: Carried): ToolOutcome {
   const said = withoutSecrets(error.message, carried);
-  const unknown = 'whether the call took effect is not known';
+  const unknown = 'it is not known whether the call took effect';
   switch (error.failure) {
     case 'denied':
       return failed(said, 'not_started', 'egress_denied');
@@ -177,7 +177,7 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
     case 'unreachable':
       // A server that crashed at the call closes the connection without a response, and so may one that did all of it. A model that reads that
       // nothing was reached would tell the user that nothing was done.
-      if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} gave no answer; ${unknown}. ${said}`, 'outcome_unknown');
+      if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} did not answer; ${unknown}. ${said}`, 'outcome_unknown');
       return failed(`The tool server ${host} cannot be reached. ${said}`, stateAfter(error));
     case 'no_files':
       return failed(said, 'not_started');

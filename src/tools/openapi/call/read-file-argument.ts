@@ -36,7 +36,7 @@ function decodeBase64(argument: string, data: string): Uint8Array {
     .replaceAll('_', '/')
     .replaceAll(/%3d/gi, '=');
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(cleaned) || cleaned.replaceAll('=', '').length % 4 === 1)
-    throw new ArgumentError(`${argument}: the base64 of its data: URI is damaged; send it anew`);
+    throw new ArgumentError(`${argument}: the base64 of its data: URI is damaged; send it again`);
   return Buffer.from(cleaned, 'base64');
 }
 

@@ -4,7 +4,7 @@ import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../../core/outbound.ts';
 import type { ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { decodeText, tryUtf8 } from './decode-text.ts';
+import { decodeText, tryUtf8 } from '../../outgoing/decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
 import { parseForeign } from '../../../shared/parse-exactly.ts';
 
@@ -58,7 +58,7 @@ function toOutcome(answer: Answer, mask: SecretMask): Extract<ToolOutcome, { typ
   return { type: 'result', value: `${value}\n[cut: the answer has more than ${limits.keptResultBytes} bytes]`, isTruncated: true };
 }
 
-/** The JSON value or the text of an answer; `undefined` for bytes that are neither. */
+/** The JSON value or the text of an answer; `undefined` for other bytes. */
 function toReadable(answer: Answer): JsonValue | undefined {
   const { bytes, type, charset, isTruncated } = answer;
   const isJsonType = /[/+]json$/.test(type);

@@ -1,12 +1,12 @@
 import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Encode } from './encode-text.ts';
-import type { ArgumentBinding } from '../operation.ts';
+import type { ArgumentBinding } from '../../definitions/operation.ts';
 
 /** One `name=value` of a query, a form or a cookie header. The value is encoded, its separators are not; the name is not. */
 type Pair = [name: string, value: string];
 
-/** What decides how a value is serialized. */
+/** The settings that decide how a value is serialized. */
 type WireForm = Pick<ArgumentBinding, 'name' | 'in' | 'style' | 'explode'>;
 
 const separators: Record<string, string> = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' };
@@ -96,7 +96,7 @@ export function toText(binding: WireForm, value: JsonValue, encode: Encode): str
   return (assigned ?? flat).join(encode(separators[style ?? ''] ?? '') || ',');
 }
 
-/** Of an empty value only the name is written (RFC 6570 section 3.2.7). */
+/** For an empty value, only the name is written (RFC 6570 section 3.2.7). */
 function matrixText(name: string, { flat, assigned, isList }: { flat: string[]; assigned: string[] | undefined; isList: boolean }): string {
   if (assigned === undefined) return `;${name}${flat.join(',') === '' ? '' : `=${flat.join(',')}`}`;
   return isList ? assigned.map((item) => `;${name}=${item}`).join('') : `;${assigned.join(';')}`;

@@ -1,14 +1,15 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import type { SchemaAdapter } from './adapt-schema.ts';
+import type { SchemaAdapter } from './schemas/adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
-import { spendOnNames, type Spend } from './conversion-budget.ts';
+import { spendOnNames, type Spend } from '../conversion-budget.ts';
 import { essenceOf, familyOf, formType, isRange, multipartType, preferredTypes } from '../media-types.ts';
-import { OmittedOperation, type BodyPlan } from '../operation.ts';
+import { OmittedOperation, type BodyPlan } from '../../definitions/operation.ts';
 import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
-import { followReferences, referenceOf } from '../load/resolve-references.ts';
+import { followReferences } from '../document/resolve-references.ts';
+import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { allowsNull, describedAs, hasWords, shortened, withNull } from './schema-keywords.ts';
+import { allowsNull, describedAs, hasWords, shortened, withNull } from './schemas/schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */
 export interface PlannedBody {
@@ -46,7 +47,7 @@ export function planBody(
   if (planned !== undefined) return { ...planned, alternatives: planAlternatives(planned, types, context) };
   if (!isRequired) return undefined;
   const names = shortened(types.map((type) => type.trim()).join(', '), shownCharacters);
-  throw new OmittedOperation(`its body has to be ${names || 'of an unknown type'}, and such a body cannot be built from arguments`);
+  throw new OmittedOperation(`its body must be ${names || 'of an unknown type'}, and such a body cannot be built from arguments`);
 }
 
 interface BodyContext {
@@ -68,7 +69,7 @@ function planFirst(types: readonly string[], context: BodyContext): PlannedType 
   return undefined;
 }
 
-/** Types of members alone: what a whole body of another type could say is said by the first one. */
+/** Only media types whose body has members: a whole body of another type says no more than the first one. */
 function planAlternatives(first: PlannedType, types: readonly string[], context: BodyContext): PlannedType[] {
   const alternatives: PlannedType[] = [];
   const known = new Set(first.arguments.map(({ name }) => name));

@@ -3,12 +3,15 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
-import { tokensOfDefinition, wordsOfParameters } from '../../catalog/lazy-spec.ts';
-import { uniqueNames } from '../../catalog/name-functions.ts';
-import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
-import { componentName } from './component-names.ts';
+import { tokensOfDefinition, wordsOfParameters } from '../../definitions/lazy-spec.ts';
+import { uniqueNames } from '../../definitions/name-functions.ts';
+import { SchemaAdapter } from './schemas/adapt-schema.ts';
+import type { SharedAdaptation } from './schemas/adapter-options.ts';
+import { componentName } from './schemas/component-names.ts';
+import { SchemaTooLarge } from './schemas/count-nodes.ts';
+import { asOneOfAll, bodyChoices, bodyNeeds, furtherArguments, toAlternative, toBodyPlan } from './combine-media-types.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
-import { planParameters, type PlannedArgument } from './convert-parameters.ts';
+import { planParameters } from './convert-parameters.ts';
 import {
   createRegisteredBudget,
   isSparing,
@@ -18,45 +21,44 @@ import {
   spentReason,
   type ConversionBudget,
   type Spend,
-} from './conversion-budget.ts';
+} from '../conversion-budget.ts';
 import { describeOperation } from './describe-operation.ts';
-import { createKindFinder } from './discriminator-kinds.ts';
-import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
-import { definitionsIn, openDefinition, functionCharacters } from './gather-definitions.ts';
+import { createKindFinder } from './schemas/discriminator-kinds.ts';
+import { createRecursionFinder, type RecursionFinder } from './schemas/find-recursion.ts';
+import { definitionsIn, openDefinition, functionCharacters } from './schemas/gather-definitions.ts';
 import { nameArguments } from './name-arguments.ts';
-import {
-  OmittedOperation,
-  type ArgumentBinding,
-  type BodyAlternative,
-  type BodyPlan,
-  type Conversion,
-  type Operation,
-} from '../operation.ts';
+import { OmittedOperation, type ArgumentBinding, type Conversion, type Operation } from '../../definitions/operation.ts';
 import { explainNoOperations, listOperations, tooManyOperations, type ListedOperation } from './list-operations.ts';
-import { createSchemaPacker, unpackConversion, type PackedConversion, type PackedOperation, type SchemaPacker } from './packed-schemas.ts';
+import {
+  createSchemaPacker,
+  unpackConversion,
+  type PackedConversion,
+  type PackedOperation,
+  type SchemaPacker,
+} from './schemas/packed-schemas.ts';
 import { readRequestParts } from './read-request-parts.ts';
 import { readSecurity, type SecuritySchemes } from './read-security.ts';
-import { shortened } from './schema-keywords.ts';
-import { shareDefinitions } from './share-definitions.ts';
-import { createSharedDefinitions, type SharedDefinitions } from './shared-definitions.ts';
-import { serverPathIn } from '../load/server-base-url.ts';
+import { shortened } from './schemas/schema-keywords.ts';
+import { shareDefinitions } from './schemas/share-definitions.ts';
+import { createSharedDefinitions, type SharedDefinitions } from './schemas/shared-definitions.ts';
+import { serverPathIn } from '../document/server-base-url.ts';
 
-export type { ArgumentBinding, BodyPlan, Conversion, Operation } from '../operation.ts';
+export type { ArgumentBinding, BodyPlan, Conversion, Operation } from '../../definitions/operation.ts';
 
 /** Beyond one of these a function's schemas are written as definitions. */
 const writtenOutNodes = 2_000;
 const writtenOutCharacters = 200_000;
 /** Words of the arguments of one function that are searched. */
 const wordsCharacters = 4_000;
-/** What the frame of all definitions takes: `,"$defs":{}`. */
+/** Characters of the frame of all definitions: `,"$defs":{}`. */
 const definitionsFrame = 11;
 const otherServers =
-  'Of the servers that single paths or operations name, only the path is used: all are addressed at the origin of this connection.';
+  'Single paths or operations name servers. Only the paths of these are used: all requests go to the origin of this connection.';
 /** A report is read by people. */
 const maxWarnings = 100;
 const warningCharacters = 1_000;
 
-/** What stays the same for all operations of a document. */
+/** State that all operations of a document share. */
 interface ConversionContext {
   document: JsonObject;
   isRecursive: RecursionFinder;
@@ -172,7 +174,7 @@ function convertWrittenOut(entry: ListedOperation, context: ConversionContext): 
   const { document, isRecursive, shared } = context;
   if (isSparing(shared.budget)) return undefined;
   try {
-    const adapter = createSchemaAdapter({ document, isRecursive, shared, keepsReferences: false, maxNodes: writtenOutNodes });
+    const adapter = new SchemaAdapter({ document, isRecursive, shared, keepsReferences: false, maxNodes: writtenOutNodes });
     const operation = convertWith(entry, context, adapter);
     const hasDefinitions = Object.keys(adapter.definitions).length > 0;
     const whole = { ...operation.parameters, ...(hasDefinitions && { $defs: adapter.definitions }) };
@@ -261,59 +263,6 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
   };
 }
 
-/** Members that only other media types have, once each. */
-function furtherArguments({ arguments: first, alternatives }: PlannedBody): PlannedArgument[] {
-  const found = new Map<string, PlannedArgument>();
-  for (const argument of alternatives.flatMap((type) => type.arguments))
-    if (first.every(({ name }) => name !== argument.name) && !found.has(argument.name)) found.set(argument.name, argument);
-  return [...found.values()];
-}
-
-function toAlternative(
-  { plan, arguments: members }: PlannedBody['alternatives'][number],
-  named: readonly ArgumentBinding[],
-): BodyAlternative {
-  const argumentOf = new Map(named.flatMap((binding) => (binding.in === 'body' ? [[binding.name, binding.argument] as const] : [])));
-  return {
-    plan,
-    bindings: members.map(({ schema: _schema, ...binding }) => ({ ...binding, argument: argumentOf.get(binding.name) ?? binding.name })),
-  };
-}
-
-/** A member is required of the function where each media type requires it, and has the values of each. */
-function asOneOfAll<Argument extends ArgumentBinding & { schema: JsonObject }>(
-  argument: Argument,
-  body: PlannedBody | undefined,
-): Argument {
-  if (argument.in !== 'body' || body === undefined || body.alternatives.length === 0) return argument;
-  const types = [body, ...body.alternatives].map((type) => type.arguments.find(({ name }) => name === argument.name));
-  // Described once: the types say the same in other words.
-  const { description } = argument.schema;
-  const schemas = types.flatMap((found) => (found === undefined ? [] : [withoutDescription(found.schema)]));
-  const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
-  const isRequired = types.every((found) => found?.isRequired === true);
-  if (different.length < 2) return { ...argument, isRequired };
-  return { ...argument, isRequired, schema: { ...(description !== undefined && { description }), anyOf: different } };
-}
-
-function withoutDescription({ description: _description, ...schema }: JsonObject): JsonObject {
-  return schema;
-}
-
-/** Which arguments go together, one list a media type; nothing where there is one. */
-function bodyChoices(bindings: readonly ArgumentBinding[], alternatives: readonly BodyAlternative[]): string[][] {
-  if (alternatives.length === 0) return [];
-  const first = bindings.filter((binding) => binding.in === 'body');
-  return [first, ...alternatives.map((alternative) => alternative.bindings)].map((group) => group.map(({ argument }) => argument));
-}
-
-/** A function cannot require what only a body requires that may be left out: the description says it, of what each media type requires. */
-function bodyNeeds(bindings: readonly ArgumentBinding[], alternatives: readonly BodyAlternative[]): string[] {
-  const needsOf = (type: readonly ArgumentBinding[]): string[] =>
-    type.filter(({ isRequiredInBody }) => isRequiredInBody === true).map(({ argument }) => argument);
-  return needsOf(bindings).filter((name) => alternatives.every((type) => needsOf(type.bindings).includes(name)));
-}
-
 /** More tags, or longer ones, are no tags. */
 function textsIn(value: JsonValue | undefined): string[] {
   if (!Array.isArray(value)) return [];
@@ -327,15 +276,6 @@ function bodyOf(method: string, requestBody: JsonValue | undefined, warn: (messa
   return undefined;
 }
 
-function toBodyPlan(
-  plan: Omit<BodyPlan, 'argument'> | undefined,
-  { bindings, alternatives }: { bindings: readonly ArgumentBinding[]; alternatives: BodyAlternative[] },
-): BodyPlan | undefined {
-  if (plan?.kind !== 'whole') return plan === undefined || alternatives.length === 0 ? plan : { ...plan, alternatives };
-  const argument = bindings.find((binding) => binding.in === 'body')?.argument;
-  return argument === undefined ? plan : { ...plan, argument };
-}
-
 /** `required` is always there: some servers of models refuse a function without it. */
 function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })[], additional: JsonValue | undefined): JsonObject {
   const properties = Object.fromEntries(named.map(({ argument, schema }) => [argument, schema]));
@@ -343,7 +283,7 @@ function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })
   return { type: 'object', properties, required, ...(additional !== undefined && { additionalProperties: additional }) };
 }
 
-/** What further members may be in one of the media types: one schema for all of them, or anything. */
+/** The schema of further members: one schema if all media types agree, otherwise any value. */
 function additionalOf(body: PlannedBody | undefined): JsonValue | undefined {
   const stated = (body === undefined ? [] : [body, ...body.alternatives]).flatMap(({ additional }) => additional ?? []);
   const [first] = stated;

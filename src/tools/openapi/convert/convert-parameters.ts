@@ -1,10 +1,10 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { SchemaAdapter } from './adapt-schema.ts';
-import { spendOnValue, type Spend } from './conversion-budget.ts';
-import { OmittedOperation, type ArgumentBinding, type ParameterStyle } from '../operation.ts';
+import type { SchemaAdapter } from './schemas/adapt-schema.ts';
+import { spendOnValue, type Spend } from '../conversion-budget.ts';
+import { OmittedOperation, type ArgumentBinding, type ParameterStyle } from '../../definitions/operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';
-import { describedAs, hasWords, shortened } from './schema-keywords.ts';
+import { describedAs, hasWords, shortened } from './schemas/schema-keywords.ts';
 
 /** An argument before it has a name of its own. */
 export interface PlannedArgument extends Omit<ArgumentBinding, 'argument'> {

@@ -1,10 +1,11 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { spendOnNames, type Spend } from './conversion-budget.ts';
+import { spendOnNames, type Spend } from '../conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
-import { descriptionCharacters, firstSentences, hasWords, plainText, shortened, stripSpecialTokens } from './plain-text.ts';
-import { referenceOf, tryFollow } from '../load/resolve-references.ts';
-import { isSwagger } from '../load/upgrade-swagger.ts';
+import { descriptionCharacters, firstSentences, hasWords, plainText, shortened, stripSpecialTokens } from '../../definitions/plain-text.ts';
+import { tryFollow } from '../document/resolve-references.ts';
+import { referenceOf } from '../../../shared/json-schema/resolve.ts';
+import { isSwagger } from '../document/upgrade-swagger.ts';
 
 const maxFacts = 3;
 const typeCharacters = 60;

@@ -1,10 +1,10 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { BudgetSpent, spendOnNames, textCost, type Spend } from './conversion-budget.ts';
+import { BudgetSpent, spendOnNames, textCost, type Spend } from '../conversion-budget.ts';
 import { isDotSegment } from '../request-rules.ts';
-import { OmittedOperation, type Conversion } from '../operation.ts';
-import { followReferences } from '../load/resolve-references.ts';
+import { OmittedOperation, type Conversion } from '../../definitions/operation.ts';
+import { followReferences } from '../document/resolve-references.ts';
 
 /** An operation as the document has it. */
 export interface ListedOperation {
@@ -92,7 +92,7 @@ function listPath({ document, path, entry }: PathEntry, spend: Spend): Operation
     operation: `${method.toUpperCase()} ${path}`,
     reason,
   });
-  const omitted = others.map((method) => omit(method, `${method.toUpperCase()} is not offered`));
+  const omitted = others.map((method) => omit(method, `${method.toUpperCase()} operations are not offered`));
   const problem = problemOf(path);
   if (problem !== undefined) return { listed: [], omitted: [...omitted, ...known.map(({ method }) => omit(method, problem))] };
   return { listed: known.map(({ method, operation }) => toListed({ method, path, pathItem, operation }, spend)), omitted };
@@ -146,9 +146,9 @@ export function explainNoOperations(document: JsonObject): string {
   const info = ownValue(document, 'info');
   const description = isJsonObject(info) ? ownValue(info, 'description') : undefined;
   const links = typeof description === 'string' ? [...description.slice(0, 100_000).matchAll(pageLink)] : [];
-  const places = [...new Set(links.flatMap(([, place]) => (place === undefined ? [] : [place])))].slice(0, maxLinks);
-  const said = 'The document lists no operation, so it gives no function.';
-  return places.length === 0
-    ? `${said} Where a server has one document for each of its parts, register each part by its own URL.`
-    : `${said} It names others: register each by this URL followed by its path (${places.join(', ')}).`;
+  const paths = [...new Set(links.flatMap(([, path]) => (path === undefined ? [] : [path])))].slice(0, maxLinks);
+  const said = 'The document lists no operation, so it yields no function.';
+  return paths.length === 0
+    ? `${said} If a server has several documents, register each by its own URL.`
+    : `${said} It names others: register each with this URL followed by its path (${paths.join(', ')}).`;
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { ArgumentBinding } from '../operation.ts';
+import type { ArgumentBinding } from '../../definitions/operation.ts';
 
 /** The strictest provider's rule for the names of a function's arguments. */
 const legal = /^[A-Za-z0-9_.-]{1,64}$/;
 const maxLength = 64;
 const order: readonly ArgumentBinding['in'][] = ['path', 'query', 'querystring', 'header', 'cookie', 'body'];
 
-/** What an argument is called on the wire, and where. */
+/** The name and location of an argument on the wire. */
 interface WireName {
   in: ArgumentBinding['in'];
   name: string;
@@ -23,23 +23,23 @@ export function nameArguments(wireNames: readonly WireName[]): string[] {
   const lastNumbers = new Map<string, number>();
   const names = new Map<number, string>();
   for (const { wire, index, plain } of wishes.toSorted((a, b) => rank(a) - rank(b))) {
-    const name = firstFree({ plain, place: wire.in }, used, lastNumbers);
+    const name = firstFree({ plain, location: wire.in }, used, lastNumbers);
     used.add(name);
     names.set(index, name);
   }
   return wishes.map(({ index, plain }) => names.get(index) ?? plain);
 }
 
-/** Numbers go on where they ended, because thousands of names may become the same one. */
+/** Numbering continues where it ended, because thousands of names may become the same one. */
 function firstFree(
-  { plain, place }: { plain: string; place: string },
+  { plain, location }: { plain: string; location: string },
   used: ReadonlySet<string>,
   lastNumbers: Map<string, number>,
 ): string {
-  const placed = `${place}_${plain}`.slice(0, maxLength);
+  const prefixed = `${location}_${plain}`.slice(0, maxLength);
   if (!used.has(plain)) return plain;
-  if (!used.has(placed)) return placed;
-  const stem = placed.slice(0, maxLength - 6);
+  if (!used.has(prefixed)) return prefixed;
+  const stem = prefixed.slice(0, maxLength - 6);
   let number = (lastNumbers.get(stem) ?? 1) + 1;
   while (used.has(`${stem}_${number}`)) number += 1;
   lastNumbers.set(stem, number);

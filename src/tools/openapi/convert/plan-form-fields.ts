@@ -2,8 +2,8 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { essenceOf, isPrintable, isRange } from '../media-types.ts';
-import type { ParameterStyle, PartPlan } from '../operation.ts';
-import { descriptionCharacters, hasWords, shortened, withNull, allowsNull } from './schema-keywords.ts';
+import type { ParameterStyle, PartPlan } from '../../definitions/operation.ts';
+import { descriptionCharacters, hasWords, shortened, withNull, allowsNull } from './schemas/schema-keywords.ts';
 
 const fileNote = '(A file: text as it is, or bytes as a data: URI such as data:image/png;base64,…)';
 const styles = new Set<string>(['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject']);

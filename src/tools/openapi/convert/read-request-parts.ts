@@ -1,9 +1,9 @@
 import { ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { spendOnNames, spendOnValue, type Spend } from './conversion-budget.ts';
+import { spendOnNames, spendOnValue, type Spend } from '../conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
-import { followReferences } from '../load/resolve-references.ts';
-import { isSwagger, upgradeRequest, type RequestParts } from '../load/upgrade-swagger.ts';
+import { followReferences } from '../document/resolve-references.ts';
+import { isSwagger, upgradeRequest, type RequestParts } from '../document/upgrade-swagger.ts';
 
 /**
  * Parameters and body of an operation in the words of OpenAPI 3, whatever the document's version, with the parameters of its path item.
@@ -44,6 +44,6 @@ function mergeParameters(parameters: readonly JsonObject[]): JsonObject[] {
 
 /** Header names are the same in any case (RFC 9110 section 5.1). */
 function identityOf(parameter: JsonObject): string {
-  const { name, in: place } = parameter;
-  return JSON.stringify([place, place === 'header' && typeof name === 'string' ? name.toLowerCase() : name]);
+  const { name, in: location } = parameter;
+  return JSON.stringify([location, location === 'header' && typeof name === 'string' ? name.toLowerCase() : name]);
 }

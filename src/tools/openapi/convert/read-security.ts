@@ -1,9 +1,9 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from './conversion-budget.ts';
-import type { CredentialLocation, CredentialSet } from '../operation.ts';
+import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from '../conversion-budget.ts';
+import type { CredentialLocation, CredentialSet } from '../../definitions/operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';
-import { tryFollow } from '../load/resolve-references.ts';
+import { tryFollow } from '../document/resolve-references.ts';
 
 /** No document that was seen has more alternatives. */
 const maxAlternatives = 32;
@@ -16,32 +16,34 @@ const nameCharacters = 256;
 export interface SecuritySchemes {
   /** As `header:x-api-key`: what must not become an argument. */
   withheld: ReadonlySet<string>;
-  /** What an operation requires: its own `security`, else the document's, else any one of the schemes. */
+  /** The requirements of an operation: its own `security`, else the document's, else any one of the schemes. */
   alternativesFor(operation: JsonObject): CredentialSet[] | undefined;
 }
 
 /** Never throws: a scheme that cannot be read withholds nothing, and no operation depends on it. */
 export function readSecurity(document: JsonObject, spend: Spend): SecuritySchemes {
-  const places = new Map<string, CredentialLocation>();
+  const locations = new Map<string, CredentialLocation>();
   try {
     for (const [name, entry] of Object.entries(schemesOf(document))) {
       spend(1);
       const scheme = tryFollow(document, entry, spend);
       for (const key of ['in', 'name', 'scheme', 'type']) spendOnValue(scheme?.[key], spend);
-      const place = scheme === undefined ? undefined : placeOf(scheme);
-      if (place !== undefined) places.set(name, place);
+      const location = scheme === undefined ? undefined : locationOf(scheme);
+      if (location !== undefined) locations.set(name, location);
     }
   } catch (error) {
     // Without a budget no function is made, so none needs a credential.
     if (!(error instanceof BudgetSpent)) throw error;
   }
-  const withheld = [...places.values()].flatMap((place) => ('name' in place ? [`${place.kind}:${place.name.toLowerCase()}`] : []));
-  const anyOfThem = [...places.values()].slice(0, maxAlternatives).map((place): CredentialSet => [place]);
+  const withheld = [...locations.values()].flatMap((location) =>
+    'name' in location ? [`${location.kind}:${location.name.toLowerCase()}`] : [],
+  );
+  const anyOfThem = [...locations.values()].slice(0, maxAlternatives).map((location): CredentialSet => [location]);
   return {
     withheld: new Set(withheld),
     alternativesFor(operation) {
       const stated = ownValue(operation, 'security') ?? ownValue(document, 'security');
-      const found = Array.isArray(stated) ? alternatives(stated, places, spend) : [];
+      const found = Array.isArray(stated) ? alternatives(stated, locations, spend) : [];
       // Many documents declare schemes and forget to require them; a key that is sent to a public operation does no harm.
       const known = found.length > 0 ? found : anyOfThem;
       return known.length > 0 ? known : undefined;
@@ -50,13 +52,13 @@ export function readSecurity(document: JsonObject, spend: Spend): SecurityScheme
 }
 
 /** OR of ANDs (Security Requirement Object). One with an unknown scheme is left out. */
-function alternatives(stated: readonly JsonValue[], places: ReadonlyMap<string, CredentialLocation>, spend: Spend): CredentialSet[] {
+function alternatives(stated: readonly JsonValue[], locations: ReadonlyMap<string, CredentialLocation>, spend: Spend): CredentialSet[] {
   return stated.slice(0, maxAlternatives).flatMap((requirement): CredentialSet[] => {
     if (!isJsonObject(requirement)) return [];
     const names = Object.keys(requirement);
     spendOnNames(names, spend);
-    const together = names.slice(0, maxTogether).map((name) => places.get(name));
-    const known = together.filter((place) => place !== undefined);
+    const together = names.slice(0, maxTogether).map((name) => locations.get(name));
+    const known = together.filter((location) => location !== undefined);
     return known.length > 0 && known.length === names.length ? [known] : [];
   });
 }
@@ -69,22 +71,22 @@ function schemesOf(document: JsonObject): JsonObject {
 }
 
 /** `oauth2` and `openIdConnect` end in a bearer token; a connection cannot do `mutualTLS`. A document must not have a key sent as what frames a message. */
-function placeOf(scheme: JsonObject): CredentialLocation | undefined {
-  const { type, name, in: place, description } = scheme;
+function locationOf(scheme: JsonObject): CredentialLocation | undefined {
+  const { type, name, in: location, description } = scheme;
   if (type === 'oauth2' || type === 'openIdConnect') return { kind: 'bearer' };
   if (type === 'basic') return { kind: 'basic' };
-  if (type === 'http') return httpPlace(scheme['scheme']);
+  if (type === 'http') return httpLocation(scheme['scheme']);
   if (type !== 'apiKey' || typeof name !== 'string' || name === '') return undefined;
-  if (place === 'query') return { kind: 'query', name };
-  if (!isToken(name) || name.length > nameCharacters || (place !== 'header' && place !== 'cookie')) return undefined;
-  const isAuthorization = place === 'header' && name.toLowerCase() === 'authorization';
-  if (place === 'header' && isReservedHeader(name) && !isAuthorization) return undefined;
+  if (location === 'query') return { kind: 'query', name };
+  if (!isToken(name) || name.length > nameCharacters || (location !== 'header' && location !== 'cookie')) return undefined;
+  const isAuthorization = location === 'header' && name.toLowerCase() === 'authorization';
+  if (location === 'header' && isReservedHeader(name) && !isAuthorization) return undefined;
   const prefix = isAuthorization && typeof description === 'string' ? prefixWords.exec(description.slice(0, 1_000))?.[1] : undefined;
-  return { kind: place, name, ...(prefix !== undefined && { prefix }) };
+  return { kind: location, name, ...(prefix !== undefined && { prefix }) };
 }
 
 /** Scheme names are the same in any case (RFC 9110 section 11.1). */
-function httpPlace(scheme: JsonValue | undefined): CredentialLocation | undefined {
+function httpLocation(scheme: JsonValue | undefined): CredentialLocation | undefined {
   if (typeof scheme !== 'string') return undefined;
   const known = scheme.trim().toLowerCase();
   if (known === 'bearer' || known === 'basic') return { kind: known };

@@ -2,15 +2,23 @@ import { createHash } from 'node:crypto';
 import { OutboundError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../../core/outbound.ts';
-import type { FetchFile } from './gather-files.ts';
-import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
+import type { FetchFile } from '../document/gather-files.ts';
+import { openForeignDocument, type DocumentReader } from './open-foreign-document.ts';
+import type { DocumentVersion } from '../../definitions/opened-server.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
 import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
 /** The server shows its document to nobody without a credential, or does not take this one. */
-export class CredentialRefused extends Error {}
+export class CredentialRefused extends Error {
+  readonly reason: 'unauthorized' | 'forbidden';
+
+  constructor(status: 401 | 403, message: string) {
+    super(message);
+    this.reason = status === 401 ? 'unauthorized' : 'forbidden';
+  }
+}
 
 /** Where a document is fetched. `headers` are sent whatever the origin: for another origin than the server's the caller leaves credentials out. */
 export interface DocumentAddress {
@@ -22,7 +30,7 @@ export interface DocumentAddress {
   trust: Trust;
 }
 
-const usualPlace = 'The document is usually at /openapi.json.';
+const usualPath = 'The document is usually at /openapi.json.';
 const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
 
 /** `path` may be a full URL; else it is joined to `url` with one slash, and may have a query. */
@@ -30,14 +38,6 @@ export function documentUrl(url: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;
   const { origin, pathname } = new URL(url);
   return `${origin}${withoutSlashesAtEnd(pathname)}/${path.replace(/^\/+/, '')}`;
-}
-
-/** What shows whether a document has changed since it was loaded. */
-export interface DocumentVersion {
-  etag?: string;
-  lastModified?: string;
-  /** SHA-256 of its bytes, for servers that send neither of the others. */
-  hash: string;
 }
 
 type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
@@ -56,15 +56,15 @@ export interface LoadOptions {
  * @throws OutboundError (`denied`, `unreachable`, `timeout`, …) when it cannot be fetched, Error when what came is no document, the signal's reason.
  */
 export async function loadDocument(
-  place: DocumentAddress,
+  address: DocumentAddress,
   send: SendOutbound,
   options: LoadOptions & { reader: DocumentReader },
 ): Promise<LoadedDocument> {
   const { job, takesFiles = false, known, reader } = options;
   const { signal } = reader;
-  const url = documentUrl(place.url, place.path);
+  const url = documentUrl(address.url, address.path);
   const shown = withoutSecrets(url);
-  const fetched = await fetchBytes({ ...place, url }, send, { signal, known });
+  const fetched = await fetchBytes({ ...address, url }, send, { signal, known });
   if (fetched === undefined) return { type: 'unchanged' };
   const { bytes, headers, hash } = fetched;
   const version = versionOf(hash, headers);
@@ -73,14 +73,14 @@ export async function loadDocument(
     /^text\/html/i.test(headers['content-type'] ?? '') ||
     /^\s*<(?:!doctype|html)/i.test(new TextDecoder().decode(bytes.subarray(0, 200)))
   )
-    throw new Error(`${shown} is an HTML page and not the document: perhaps the page that shows it. ${usualPlace}`);
+    throw new Error(`${shown} is an HTML page and not the document, perhaps the page that displays it. ${usualPath}`);
   const fetchFile: FetchFile = async (file) => {
-    const answer = await fetchBytes({ ...place, url: file }, send, { signal });
+    const answer = await fetchBytes({ ...address, url: file }, send, { signal });
     if (answer === undefined) throw new Error('the answer is empty');
     return answer.bytes;
   };
   try {
-    const opened = await openDocumentAside({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reader);
+    const opened = await openForeignDocument({ ...job, source: bytes, ...(takesFiles && { url }) }, fetchFile, reader);
     return { type: 'loaded', opened, version };
   } catch (error) {
     signal.throwIfAborted();
@@ -141,8 +141,10 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   const problem = statusProblem(status);
   if (status === 304 || problem !== undefined) await discard(body);
   if (status === 304) return undefined;
-  const isRefused = status === 401 || status === 403;
-  if (problem !== undefined) throw new (isRefused ? CredentialRefused : Error)(`${url} ${problem}${pageHint(url)}`);
+  if (problem !== undefined) {
+    const message = `${url} ${problem}${pageHint(url)}`;
+    throw status === 401 || status === 403 ? new CredentialRefused(status, message) : new Error(message);
+  }
   const hash = createHash('sha256');
   // Piece by piece: hashing a large document at once would block every stream.
   const { bytes, isTruncated } = await readBytes(body, limits.documentBytes, (piece) => hash.update(piece));
@@ -157,11 +159,11 @@ async function discard(body: OutboundResponse['body']): Promise<void> {
 }
 
 function statusProblem(status: number): string | undefined {
-  if (status === 401 || status === 403) return `asks for a credential (HTTP ${status}). Set "auth_type" and "key" of this connection.`;
+  if (status === 401 || status === 403) return `requires a credential (HTTP ${status}). Set "auth_type" and "key" of this connection.`;
   if (status === 404)
-    return `does not exist (HTTP 404). ${usualPlace} Set "path" when it lies elsewhere (Litestar: "schema/openapi.json", NestJS: "api-json", springdoc: "v3/api-docs", ASP.NET: "openapi/v1.json").`;
+    return `does not exist (HTTP 404). ${usualPath} Set "path" if it is elsewhere (Litestar: "schema/openapi.json", NestJS: "api-json", springdoc: "v3/api-docs", ASP.NET: "openapi/v1.json").`;
   if (status >= 200 && status < 300) return undefined;
-  return `answered with HTTP ${status}. Does the server work?`;
+  return `answered with HTTP ${status}. Check whether the server works.`;
 }
 
 function withoutSecrets(url: string): string {
@@ -172,5 +174,5 @@ function withoutSecrets(url: string): string {
 /** People copy the address of the page that shows an API. */
 function pageHint(url: string): string {
   const [, page] = /\/(docs|redoc|swagger|swagger-ui)\/openapi\.json$/i.exec(url) ?? [];
-  return page === undefined ? '' : ` "/${page}" is usually the page that shows an API: register the URL without it.`;
+  return page === undefined ? '' : ` "/${page}" is usually the page that displays an API: register the URL without it.`;
 }

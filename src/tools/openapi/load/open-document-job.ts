@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { ConversionBudget } from '../convert/conversion-budget.ts';
-import type { PackedOperation } from '../convert/packed-schemas.ts';
+import type { ConversionBudget } from '../conversion-budget.ts';
+import type { PackedOperation } from '../convert/schemas/packed-schemas.ts';
 import { packDocument, type DocumentJob, type PackedDocument } from './open-document.ts';
 
 /** A file is requested, or a slice of the operations is sent: to read all of them at once would stop everything else. Both are answered by their id. */

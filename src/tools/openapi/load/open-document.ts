@@ -1,39 +1,39 @@
 import { copyJson, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { checkDocument } from './check-document.ts';
-import type { ConversionBudget } from '../convert/conversion-budget.ts';
+import { checkDocument } from '../document/check-document.ts';
+import type { ConversionBudget } from '../conversion-budget.ts';
 import { packOperations, type Conversion } from '../convert/convert-operations.ts';
-import { unpackConversion, type PackedConversion } from '../convert/packed-schemas.ts';
-import { gatherFiles, type FetchFile } from './gather-files.ts';
-import { readSignIn } from './read-sign-in.ts';
-import type { DocumentSignIn } from './read-sign-in.ts';
-import { checkDocumentKind, hidingSecrets, parseDocument, parseTree } from './parse-document.ts';
+import { unpackConversion, type PackedConversion } from '../convert/schemas/packed-schemas.ts';
+import { gatherFiles, type FetchFile } from '../document/gather-files.ts';
+import { readSignIn } from '../document/read-sign-in.ts';
+import type { DocumentSignIn } from '../../definitions/opened-server.ts';
+import { checkDocumentKind, hidingSecrets, parseDocument, parseTree } from '../document/parse-document.ts';
 
-/** What is to be made of a document. */
+/** A document, and how to open it. */
 export interface DocumentJob {
   /** As it came: bytes or text in JSON or YAML, or an object, which is not changed and whose depth was limited when it was read. */
   source: Uint8Array | string | JsonObject;
   /** Where it lies, if it may refer to files beside it. */
   url?: string;
   budget: ConversionBudget;
-  /** Whether a validator's remarks are wanted, which take as long as everything else. */
+  /** Whether a validator's notes are wanted, which take as long as everything else. */
   isChecked: boolean;
-  /** What was sent to fetch it: a server may repeat that in its document. */
+  /** Secrets that were sent to fetch it, because a server may repeat them in its document. */
   secrets?: readonly Secret[];
   /** This gateway's own id: what comes through it is left out. */
   gatewayId?: string;
 }
 
-/** What became of it. */
+/** An opened document. */
 export interface OpenedDocument<Converted = Conversion> {
   conversion: Converted;
-  /** The document without its schemas, and of its paths the names alone: `info`, `servers`, security. */
+  /** The document without its schemas, and with only the names of its paths: `info`, `servers`, security. */
   head: JsonObject;
   /** How people sign in, where the document says so. */
   signIn?: DocumentSignIn;
-  /** What a validator says about it, where that was wanted. */
-  remarks: string[];
+  /** A validator's findings, if they were requested. */
+  notes: string[];
   /** Whether it is one file, so that an unchanged file is an unchanged document. */
   isOneFile: boolean;
 }
@@ -61,7 +61,7 @@ export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Prom
   const mask = createSecretMask(job.secrets ?? []);
   const document = readSource(job, mask);
   // Before the files are added, so that references to them are not taken for faults of the document.
-  const remarks = job.isChecked ? await checkDocument(document, sizeOf(source)) : [];
+  const notes = job.isChecked ? await checkDocument(document, sizeOf(source)) : [];
   const gathered =
     url === undefined
       ? { warnings: [], files: 0 }
@@ -79,7 +79,7 @@ export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Prom
     },
     head: headOf(document, mask),
     ...(signIn && { signIn: mask.value(signIn) }),
-    remarks: mask.value(remarks),
+    notes: mask.value(notes),
     isOneFile: gathered.files === 0,
   };
 }

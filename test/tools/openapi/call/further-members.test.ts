@@ -4,7 +4,7 @@ import { compileSchema } from '../../../../src/validation/compile-schema.ts';
 import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
-import type { Operation } from '../../../../src/tools/openapi/operation.ts';
+import type { Operation } from '../../../../src/tools/definitions/operation.ts';
 
 const text = { type: 'string' };
 const query = { name: 'dry', in: 'query', schema: { type: 'boolean' } };

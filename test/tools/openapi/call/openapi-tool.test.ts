@@ -111,7 +111,7 @@ describe('createOpenApiTool', () => {
     ['denied', 'egress_denied', 'Set TOOL_SERVER_ALLOW'],
     ['timeout', 'tool_timeout', 'tools.test:8000 did not answer in time'],
     ['unreachable', 'tool_error', 'tools.test:8000 cannot be reached. Set'],
-    ['cut', 'tool_error', 'whether the call took effect is not known'],
+    ['cut', 'tool_error', 'it is not known whether the call took effect'],
     ['redirected', 'tool_error', 'redirected the request to another address'],
     ['invalid_request', 'tool_error', 'could not be sent'],
   ])('a way that fails with %s is the outcome %s', async (failure, code, message) => {
@@ -139,7 +139,7 @@ describe('createOpenApiTool', () => {
     expect(await run(tool, { id: '1' })).toEqual({
       type: 'error',
       code: 'tool_error',
-      message: 'The tool server tools.test:8000 gave no answer; whether the call took effect is not known. It closed the connection.',
+      message: 'The tool server tools.test:8000 did not answer; it is not known whether the call took effect. It closed the connection.',
       state: 'outcome_unknown',
     });
   });

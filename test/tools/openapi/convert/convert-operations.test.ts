@@ -5,9 +5,9 @@ import { convertOperations } from '../../../../src/tools/openapi/convert/convert
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
 import type { PreparedRequest } from '../../../../src/core/tools/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';
-import { createBaseUrls } from '../../../../src/tools/openapi/load/server-base-url.ts';
+import { createBaseUrls } from '../../../../src/tools/openapi/document/server-base-url.ts';
 import { nameArguments } from '../../../../src/tools/openapi/convert/name-arguments.ts';
-import { parseDocument } from '../../../../src/tools/openapi/load/parse-document.ts';
+import { parseDocument } from '../../../../src/tools/openapi/document/parse-document.ts';
 
 const folder = new URL('../../../../openapi-fixtures/', import.meta.url);
 const documents = readdirSync(folder).filter((name) => !name.endsWith('.expected.json'));
@@ -91,11 +91,11 @@ describe('every document of openapi-fixtures', () => {
 
 describe('a document without operations', () => {
   it.each<[string, string | undefined, string]>([
-    ['says what that often means', undefined, 'register each part by its own URL'],
+    ['says what that often means', undefined, 'register each by its own URL'],
     [
       'names the documents that its description links to, as the root of mcpo does',
       '- **available tools**：\n    - [time](/time/docs)\n    - [my files](/my-files/docs)',
-      'register each by this URL followed by its path (/time, /my-files)',
+      'register each with this URL followed by its path (/time, /my-files)',
     ],
   ])('%s', (_, description, words) => {
     const info = { title: 'MCP OpenAPI Proxy', version: '1.0', ...(description !== undefined && { description }) };

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { OutboundError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import type { SendOutbound } from '../../../../src/core/outbound.ts';
-import { createRegisteredBudget } from '../../../../src/tools/openapi/convert/conversion-budget.ts';
+import { createRegisteredBudget } from '../../../../src/tools/openapi/conversion-budget.ts';
 import { documentUrl, loadDocument, type DocumentAddress, type LoadOptions } from '../../../../src/tools/openapi/load/load-document.ts';
-import type { DocumentReader } from '../../../../src/tools/openapi/load/open-document-aside.ts';
+import type { DocumentReader } from '../../../../src/tools/openapi/load/open-foreign-document.ts';
 import type { OpenedDocument } from '../../../../src/tools/openapi/load/open-document.ts';
 import { scriptedServer, silence, type ScriptedAnswer } from '../scripted-server.ts';
 import { outboundBody } from '../../../_support/outbound-body.ts';
@@ -60,7 +60,7 @@ describe('loadDocument', () => {
 
   it.each<[string, ScriptedAnswer, string]>([
     ['a missing page', { status: 404, body: 'nope' }, 'does not exist (HTTP 404). The document is usually at /openapi.json.'],
-    ['a locked page', { status: 401 }, 'asks for a credential (HTTP 401)'],
+    ['a locked page', { status: 401 }, 'requires a credential (HTTP 401)'],
     ['a broken server', { status: 503 }, 'answered with HTTP 503'],
     ['a web page', { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<p>Swagger UI</p>' }, 'is an HTML page'],
     ['a web page without a type', { body: '<!DOCTYPE html>' }, 'is an HTML page'],
@@ -76,7 +76,7 @@ describe('loadDocument', () => {
   it('knows the address of the page that shows an API', async () => {
     const { send } = scriptedServer(() => ({ status: 404 }));
     const asked = load({ ...place, url: 'http://tools.test/time/docs', path: 'openapi.json' }, send);
-    await expect(asked).rejects.toThrow('"/docs" is usually the page that shows an API: register the URL without it.');
+    await expect(asked).rejects.toThrow('"/docs" is usually the page that displays an API: register the URL without it.');
   });
 
   it('stops reading a document that is too large', async () => {

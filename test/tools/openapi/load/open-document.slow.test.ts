@@ -1,8 +1,8 @@
 import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
-import { createRegisteredBudget, createRequestBudget } from '../../../../src/tools/openapi/convert/conversion-budget.ts';
-import { openDocumentAside, type DocumentReader } from '../../../../src/tools/openapi/load/open-document-aside.ts';
+import { createRegisteredBudget, createRequestBudget } from '../../../../src/tools/openapi/conversion-budget.ts';
+import { openForeignDocument, type DocumentReader } from '../../../../src/tools/openapi/load/open-foreign-document.ts';
 import { openDocumentInWorker, type FromDocumentJob, type ToDocumentJob } from '../../../../src/tools/openapi/load/open-document-job.ts';
 import { openDocument, type DocumentJob, type OpenedDocument } from '../../../../src/tools/openapi/load/open-document.ts';
 import { begunJobs, watchWorkerJobs } from '../../../_support/worker-jobs.ts';
@@ -18,7 +18,7 @@ function jobOf(source: DocumentJob['source'], more: Partial<DocumentJob> = {}): 
 }
 
 function openAside(source: DocumentJob['source'], more: Partial<DocumentReader> = {}): Promise<OpenedDocument> {
-  return openDocumentAside(jobOf(source), noFiles, { ...reader, ...more });
+  return openForeignDocument(jobOf(source), noFiles, { ...reader, ...more });
 }
 
 describe('openDocument', () => {
@@ -27,12 +27,12 @@ describe('openDocument', () => {
     const opened = await openDocument(jobOf(document), noFiles);
     expect(opened.conversion.operations.map(({ spec }) => spec.name)).toEqual(['get_a']);
     expect(opened.head).toEqual({ openapi: '3.1.0', info: { title: 'T' }, servers: [{ url: '/api' }], paths: { '/a': {} } });
-    expect(opened.remarks).toEqual([]);
+    expect(opened.notes).toEqual([]);
   });
 
   it('says what a validator says, where that is wanted', async () => {
-    const { remarks } = await openDocument(jobOf({ openapi: '3.1.0', paths: {} }, { isChecked: true }), noFiles);
-    expect(remarks.join()).toContain('info');
+    const { notes } = await openDocument(jobOf({ openapi: '3.1.0', paths: {} }, { isChecked: true }), noFiles);
+    expect(notes.join()).toContain('info');
   });
 });
 
@@ -83,18 +83,18 @@ describe('a document whose references double at each step', () => {
   });
 
   it.each([20, 45, 5_000])('is converted and not checked (%s steps)', async (steps) => {
-    const { conversion, remarks } = await openDocument(jobOf(doubling(steps), { isChecked: true }), noFiles);
+    const { conversion, notes } = await openDocument(jobOf(doubling(steps), { isChecked: true }), noFiles);
     expect([...conversion.operations, ...conversion.omitted]).toHaveLength(1);
-    expect(remarks).toEqual([expect.stringContaining('was not checked') as string]);
+    expect(notes).toEqual([expect.stringContaining('was not checked') as string]);
   });
 
   it('is checked where that is little', async () => {
-    const { remarks } = await openDocument(jobOf(doubling(5), { isChecked: true }), noFiles);
-    expect(remarks).toEqual([]);
+    const { notes } = await openDocument(jobOf(doubling(5), { isChecked: true }), noFiles);
+    expect(notes).toEqual([]);
   });
 });
 
-describe('openDocumentAside', () => {
+describe('openForeignDocument', () => {
   it('reads large documents in a thread, with the same result', async () => {
     const events = watchWorkerJobs();
     const json = JSON.stringify({ openapi: '3.0.0', paths: { '/a': { get: { description: 'd'.repeat(100_000) } } } });
@@ -129,7 +129,7 @@ describe('openDocumentAside', () => {
     const [budget, spent] = [createRegisteredBudget(), createRegisteredBudget()];
     await openDocument(jobOf(source, { url: 'http://a.test/openapi.json', budget: spent }), fetchFile);
     requested.length = 0;
-    const opened = await openDocumentAside(jobOf(source, { url: 'http://a.test/openapi.json', budget }), fetchFile, reader);
+    const opened = await openForeignDocument(jobOf(source, { url: 'http://a.test/openapi.json', budget }), fetchFile, reader);
     expect(opened).toEqual(direct);
     expect(opened.conversion.operations).toHaveLength(60);
     expect(begunJobs(events)).toBe(1);
@@ -153,7 +153,7 @@ describe('openDocumentAside', () => {
     const fetchFile = (): Promise<Uint8Array> => Promise.resolve(new TextEncoder().encode(text));
     const requestBody = { content: { 'application/json': { schema: { $ref: 'big' } } } };
     const job = jobOf({ openapi: '3.1.0', paths: { '/a': { post: { requestBody } } } }, { url: 'http://a.test/openapi.json' });
-    const opened = await openDocumentAside(job, fetchFile, reader);
+    const opened = await openForeignDocument(job, fetchFile, reader);
     expect(opened.conversion.warnings).toEqual([]);
     expect(Object.keys(opened.conversion.operations[0]?.spec.parameters['properties'] ?? {})).toHaveLength(250);
     expect(begunJobs(events)).toBe(1);
@@ -163,7 +163,7 @@ describe('openDocumentAside', () => {
     const [budget, spent] = [createRegisteredBudget(), createRegisteredBudget()];
     const source = { openapi: '3.1.0', paths: { '/a': { get: {} } } };
     await openDocument(jobOf(source, { budget: spent }), noFiles);
-    await openDocumentAside(jobOf(source, { budget }), noFiles, reader);
+    await openForeignDocument(jobOf(source, { budget }), noFiles, reader);
     expect(budget).toEqual(spent);
     expect(budget).not.toEqual(createRegisteredBudget());
   });
@@ -224,12 +224,12 @@ describe('openDocumentAside', () => {
   it('takes what a thread spent from the budget that several documents share', async () => {
     const budget = createRequestBudget();
     const before = budget.nodesLeft;
-    const one = await openDocumentAside(jobOf(bigYaml, { budget }), noFiles, reader);
+    const one = await openForeignDocument(jobOf(bigYaml, { budget }), noFiles, reader);
     const cost = before - budget.nodesLeft;
     expect(cost).toBeGreaterThan(lines.length);
     expect(one.conversion.operations).toHaveLength(lines.length);
     budget.nodesLeft = Math.floor(cost * 1.5);
-    const both = await Promise.all([0, 1].map(() => openDocumentAside(jobOf(bigYaml, { budget }), noFiles, reader)));
+    const both = await Promise.all([0, 1].map(() => openForeignDocument(jobOf(bigYaml, { budget }), noFiles, reader)));
     expect(both[0]?.conversion.operations).toHaveLength(lines.length);
     expect(both[1]?.conversion.operations.length).toBeLessThan(lines.length);
   });
@@ -264,7 +264,7 @@ components: { schemas: { Name: { type: string, maxLength: 5 } } }
   it.each(['here', 'in a thread'])('becomes one, %s', async (place) => {
     asked.length = 0;
     const source = place === 'here' ? yaml : `${yaml}# ${'x'.repeat(100_000)}\n`;
-    const { conversion, isOneFile } = await openDocumentAside(jobOf(source, { url: root }), fetchFile, reader);
+    const { conversion, isOneFile } = await openForeignDocument(jobOf(source, { url: root }), fetchFile, reader);
     const { operations, omitted, warnings } = conversion;
     expect(operations.map(({ spec }) => [spec.name, spec.parameters])).toEqual([
       ['pets', { type: 'object', properties: { limit: { type: 'integer', maximum: 9 } }, required: [] }],

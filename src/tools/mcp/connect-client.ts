@@ -1,0 +1,151 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { JsonSchemaValidator } from '@modelcontextprotocol/client';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
+import { boundValidation } from './bound-validation.ts';
+import { answerElicitation, createCallScopes } from './call-scope.ts';
+import { explainMcpFailure } from './explain-mcp-failure.ts';
+import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
+import type { McpPeer } from './mcp-peer.ts';
+import { createNotificationBudgets } from './notification-budgets.ts';
+import { boundOpenQuestions } from './open-questions.ts';
+import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
+import { MarkedNumbers } from './transports/marked-numbers.ts';
+import { recordMessages } from './transports/record-messages.ts';
+
+/** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
+const mcpProbeTimeoutMs = 5_000;
+/** The tool list is requested at most once in this time, however often a server announces that it has changed. */
+const mcpListPauseMs = 300;
+
+/** Disables the SDK's validation of results, which blocks the event loop; `mcp-tool.ts` validates them in a worker instead. */
+const jsonSchemaValidator = {
+  getValidator<T>(): JsonSchemaValidator<T> {
+    return (value) => ({ valid: true, data: value as T, errorMessage: undefined });
+  },
+};
+
+export interface ConnectorOptions {
+  send: SendOutbound;
+  createTransports: CreateTransports;
+  version: string;
+  /** Which of the transports worked last. */
+  firstTransport: number;
+  /** Which of the transports works. */
+  onOpened: (transport: number) => void;
+  /** It failed to open, or was closed by either side. */
+  onEnded: (end: { isProcess: boolean }) => void;
+  /** The server reported that its tool list has changed. */
+  onListChanged: () => void;
+  /** The server exceeds the rate limit for notifications. */
+  onNotificationsDropped: () => void;
+}
+
+/** Connects a client of the SDK to one server, by the first transport that works, and filters what it receives. */
+export class ClientConnector {
+  readonly scopes = createCallScopes();
+  readonly malformedTools = createMalformedToolFilter();
+  readonly numbers = new MarkedNumbers();
+  readonly #answers = createAnswerWatch();
+  readonly #peer: McpPeer;
+  readonly #options: ConnectorOptions;
+  readonly #signal: AbortSignal;
+  readonly #kinds: readonly TransportKind[];
+
+  /** `signal`: aborted when the connection is closed. */
+  constructor(peer: McpPeer, options: ConnectorOptions, signal: AbortSignal) {
+    const { send, createTransports } = options;
+    this.#peer = peer;
+    this.#options = options;
+    this.#signal = signal;
+    this.#kinds = createTransports(peer, { send, scopes: this.scopes, answers: this.#answers, numbers: this.numbers, signal });
+  }
+
+  /** @throws what the first transport that failed has thrown */
+  async connect(): Promise<Client> {
+    let failure: unknown;
+    for (const index of new Set([this.#options.firstTransport, ...this.#kinds.keys()])) {
+      const kind = this.#kinds[index];
+      if (kind === undefined) continue;
+      this.#signal.throwIfAborted();
+      try {
+        const client = await this.#connectBy(kind);
+        this.#options.onOpened(index);
+        return client;
+      } catch (error) {
+        failure ??= error;
+        // If nothing answers, or the credential is rejected, another transport would not help.
+        if (!mayNeedOtherTransport(error)) break;
+      }
+    }
+    throw failure;
+  }
+
+  /** The last lines of its process's stderr, with credentials redacted; empty without a process. */
+  errorLines(): string[] {
+    return this.#kinds.flatMap(({ errorOutput }) => errorOutput?.().lines((line) => this.#peer.mask.text(line)) ?? []);
+  }
+
+  maskFor(run: RunContext | undefined): SecretMask {
+    return (run && this.#peer.masksFor?.(run).mask) ?? this.#peer.mask;
+  }
+
+  #createClient(isLegacy: boolean): Client {
+    const { version, onListChanged } = this.#options;
+    const peer = this.#peer;
+    const client = new Client(
+      { name: 'toolwharf', version },
+      {
+        // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
+        capabilities: { elicitation: { form: { applyDefaults: true } } },
+        versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: mcpProbeTimeoutMs } },
+        jsonSchemaValidator,
+        ...(peer.listPages !== undefined && { listMaxPages: peer.listPages }),
+        listChanged: {
+          tools: { autoRefresh: false, debounceMs: mcpListPauseMs, onChanged: () => void (this.#signal.aborted || onListChanged()) },
+        },
+      },
+    );
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      const scope = this.scopes.current();
+      return answerElicitation(this.maskFor(scope?.run).value(params as JsonObject) as typeof params, peer.name ?? peer.id, scope);
+    });
+    // A protocol violation does not end the connection; a call that it affects fails by itself.
+    // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
+    client.onerror = () => undefined;
+    return client;
+  }
+
+  async #connectBy(kind: TransportKind): Promise<Client> {
+    const { scopes, numbers, malformedTools } = this;
+    const client = this.#createClient(kind.isLegacy);
+    const transport = kind.createTransport();
+    const onFlood = (): void => void transport.close().catch(() => undefined);
+    boundOpenQuestions(transport, { isAnswered: () => client.getProtocolEra() !== 'modern', onFlood });
+    await client.connect(transport, { timeout: kind.connectTimeoutMs, signal: this.#signal });
+    const receive = transport.onmessage;
+    const observe =
+      transport instanceof StreamableHTTPClientTransport ? undefined : recordMessages(transport, { peer: this.#peer, scopes });
+    const mayPass = createNotificationBudgets(transport, { scopes, onDropped: this.#options.onNotificationsDropped, onFlood });
+    // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
+    transport.onmessage = (received, extra) => {
+      const message = numbers.unmarkProtocol(received);
+      if (!mayPass(message)) return;
+      this.#answers.observe(message);
+      observe?.(numbers.unmark(message));
+      receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message)), client.getProtocolEra() === 'legacy'), extra);
+    };
+    // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.
+    // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
+    client.onclose = () => this.#options.onEnded({ isProcess: kind.errorOutput !== undefined && !this.#signal.aborted });
+    return client;
+  }
+}
+
+/** A server of 2024 does not accept a POST at this URL (MCP specification, transports, backwards compatibility). */
+function mayNeedOtherTransport(error: unknown): boolean {
+  const { kind, message } = explainMcpFailure(error);
+  return kind === 'answered' || kind === 'invalid' || /\b(?:400|404|405|406|415)\b/.test(message);
+}

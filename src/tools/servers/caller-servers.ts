@@ -1,0 +1,91 @@
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { Tool } from '../../core/tools/tool.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
+import { withOwnCredential } from '../credentials/own-credential-tool.ts';
+import { asksForCredential, refusesCredential } from '../credentials/own-credentials.ts';
+import type { CredentialUse } from '../credentials/own-credentials.ts';
+import { isRejected } from '../definitions/opened-server.ts';
+import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
+import type { Operation } from '../definitions/operation.ts';
+import type { OwnRecord, OwnToolServer, OwnUse } from '../definitions/own-use.ts';
+import type { McpServers } from '../mcp/mcp-servers.ts';
+import type { McpSession } from '../mcp/sessions/mcp-session.ts';
+import type { RegisteredServers } from './registered-servers.ts';
+
+type Asker = Pick<RunContext, 'caller' | 'signal'>;
+
+/** Registered servers as each caller uses them: with the caller's own credential, where a server asks for one. */
+export interface CallerServers {
+  /** Like `RegisteredServers.open`. A server that lists its functions only to people with a credential is opened with the caller's. */
+  open: (record: ToolServerRecord, asker: Asker, isNeeded?: boolean) => MaybePromise<Opening>;
+  /** A function of an opened server. Each call uses the credential of the caller of its run. */
+  createTool: (record: ToolServerRecord, server: OpenedServer, named: { operation: Operation; offeredName: string }) => Tool;
+  /** The session for other requests of this caller to an MCP server; undefined if it cannot be opened. `own`: the record as the caller uses it. */
+  findSession: (own: OwnToolServer, asker: Asker) => Promise<McpSession | undefined>;
+}
+
+interface CallerServersOptions {
+  registered: Pick<RegisteredServers, 'open'>;
+  mcp: Pick<McpServers, 'find' | 'openOwn' | 'ownSession'>;
+  credentials: CredentialUse;
+}
+
+export function createCallerServers({ registered, mcp, credentials }: CallerServersOptions): CallerServers {
+  const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
+
+  const useOf = (record: ToolServerRecord, own: OwnToolServer, callerId: string): OwnUse => ({
+    own,
+    callerId,
+    renew: (refusal) => ownRecord(record, { id: callerId }, refusal),
+  });
+
+  /** `forEverybody`: the outcome without a credential. */
+  async function openOwn(record: ToolServerRecord, { caller, signal }: Asker, forEverybody: Opening): Promise<Opening> {
+    let own;
+    try {
+      own = await ownRecord(record, caller);
+    } catch (error) {
+      if (error instanceof GatewayError) return { type: 'unreachable', reason: error.message, cause: 'failed' };
+      throw error;
+    }
+    const refused: Opening = { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
+    if (own === undefined) return (await credentials.isRefused(record, caller)) ? refused : forEverybody;
+    const opens = waitUnlessAborted(mcp.openOwn(useOf(record, own, caller.id)), signal);
+    const opening = await waitAtMost(limits.requestMcpOpenMs, opens, tookTooLong);
+    if (!isRejected(opening)) return opening;
+    if (own.signInId === undefined) {
+      const isUnauthorized = opening.type === 'unreachable' && opening.cause === 'unauthorized';
+      if (isUnauthorized) await ownRecord(record, caller, { key: own.key ?? '' });
+      return refused;
+    }
+    // A token that could not be refreshed now is valid again once its authorization server is.
+    const isStillThere = (await ownRecord(record, caller).catch(() => own)) !== undefined;
+    return isStillThere ? opening : refused;
+  }
+
+  return {
+    open: (record, asker, isNeeded) =>
+      whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
+        opening.type !== 'opened' && asksForCredential(record) && record.type === 'mcp' ? openOwn(record, asker, opening) : opening,
+      ),
+    createTool: (record, server, { operation, offeredName }) =>
+      withOwnCredential(server.createTool(operation, offeredName), record, {
+        ownRecord,
+        toolFor: (use) => server.createOwnTool(operation, offeredName, use),
+      }),
+    async findSession(own, { caller, signal }) {
+      if (asksForCredential(own)) return mcp.ownSession(useOf(own, own, caller.id));
+      const opening = await registered.open(own, signal, true);
+      return opening.type === 'opened' ? mcp.find(own) : undefined;
+    },
+  };
+}
+
+function tookTooLong(): Opening {
+  return { type: 'unreachable', reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`, cause: 'failed' };
+}
