@@ -25,6 +25,11 @@ describe('the architecture', () => {
   it('keeps its layers, the homes of packages, names and versions', () => {
     expect(findViolations(files)).toEqual([]);
   });
+
+  it('keeps limits.ts short: a limit with one user is in the file that uses it', () => {
+    const limits = files.find(({ path }) => path === 'src/core/limits.ts');
+    expect(limits?.source.split('\n').length).toBeLessThan(200);
+  });
 });
 
 /** A small project without a fault: every kind of import that is allowed stands in it once. */

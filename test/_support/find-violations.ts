@@ -68,13 +68,6 @@ const mutualSiblings: readonly string[] = [
   'src/core/tools and src/core/user-input',
   'src/http/description and src/http/dialects',
   'src/http/description and src/http/routes',
-  'src/tools/catalog and src/tools/mcp',
-  'src/tools/catalog and src/tools/openapi',
-  'src/tools/catalog and src/tools/servers',
-  'src/tools/credentials and src/tools/openapi',
-  'src/tools/mcp and src/tools/servers',
-  'src/tools/openapi and src/tools/servers',
-  'src/tools/openapi/convert and src/tools/openapi/load',
 ];
 
 const maxReadmeLines = 20;
