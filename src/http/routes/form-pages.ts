@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { foreignOrigin } from '../auth/authenticate.ts';
+import { foreignOrigin } from '../auth/open-mode.ts';
 import { leaveBodyUnread } from '../body/unread-bodies.ts';
 import { logError, toGatewayError } from '../error-handler.ts';
 import { messagePage, renderPage } from '../pages/page.ts';

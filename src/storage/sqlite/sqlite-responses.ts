@@ -51,9 +51,6 @@ export function createSqliteResponses(
   const encrypt = ({ id, input, response }: StoredResponse): string => cipher.encrypt(JSON.stringify({ input, response }), { id, field });
 
   const reader: ResponseReader = { connection, cipher, oldestUse };
-  const removeAny = async (condition: string, ...values: SQLInputValue[]): Promise<void> => {
-    await deleteInParts(connection, { table: 'responses', key: ['position'], columns: ['characters'], condition, values });
-  };
 
   return {
     async add(stored) {
@@ -75,10 +72,9 @@ export function createSqliteResponses(
       const value = encrypt(stored);
       return connection.write(
         (database) => {
-          const sql = `SELECT position FROM responses ${whereOwned} AND is_running = 1`;
-          const found = selectFirst<{ position: number }>(database, sql, stored.id, stored.callerId, oldestUse());
-          if (found === undefined) return false;
-          replace(database, found.position, { stored, value });
+          const position = findPosition(database, `${whereOwned} AND is_running = 1`, [stored.id, stored.callerId, oldestUse()]);
+          if (position === undefined) return false;
+          replace(database, position, { stored, value });
           enforceBounds(database, stored.callerId, bounds);
           return true;
         },
@@ -98,21 +94,24 @@ export function createSqliteResponses(
     delete: (callerId, id) =>
       connection.write(
         (database) => {
-          const sql = `SELECT position FROM responses ${whereOwned}`;
-          const found = selectFirst<{ position: number }>(database, sql, id, callerId, oldestUse());
-          if (found !== undefined) remove(database, 'position = ?', found.position);
-          return found !== undefined;
+          const position = findPosition(database, whereOwned, [id, callerId, oldestUse()]);
+          if (position !== undefined) remove(database, 'position = ?', position);
+          return position !== undefined;
         },
         { callerId },
       ),
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      await removeAny(condition, ...values);
+      await removeAny(connection, condition, values);
     },
 
-    prune: () => removeAny('used < ?', oldestUse()),
+    prune: () => removeAny(connection, 'used < ?', [oldestUse()]),
   };
+}
+
+async function removeAny(connection: DatabaseConnection, condition: string, values: readonly SQLInputValue[]): Promise<void> {
+  await deleteInParts(connection, { table: 'responses', key: ['position'], columns: ['characters'], condition, values });
 }
 
 interface ResponseReader {
@@ -210,6 +209,10 @@ interface ResponseRow {
   used: number;
   previousId: string | null;
   isRunning: 0 | 1;
+}
+
+function findPosition(database: DatabaseSync, where: string, values: readonly SQLInputValue[]): number | undefined {
+  return selectFirst<{ position: number }>(database, `SELECT position FROM responses ${where}`, ...values)?.position;
 }
 
 function insert(database: DatabaseSync, stored: StoredResponse, { value, time }: { value: string; time: number }): void {

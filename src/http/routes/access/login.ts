@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { Logins } from '../../../core/callers/login.ts';
 import { cookieNameAt } from '../../../shared/secrets/browser-secrets.ts';
-import { foreignOrigin } from '../../auth/authenticate.ts';
+import { foreignOrigin } from '../../auth/open-mode.ts';
 import { cookie, cookiesIn, leavingCookie } from './cookies.ts';
 import { installFormPages, originsOf, seeOther } from '../form-pages.ts';
 import { publicAddress } from '../../public-address.ts';
@@ -35,44 +35,7 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
     throw new GatewayError('not_found', 'Nobody can sign in here with an account: OIDC_CLIENT_ID is not set. Use a key.');
   }
 
-  await app.register(async (pages) => {
-    installFormPages(pages, { not_found: 'There is no sign-in here', forbidden: 'Not signed in', conflict: 'Not signed in' }, [
-      { href: '/', text: 'Back to the console' },
-    ]);
-
-    pages.get('/login', async (request, reply) => {
-      const query = queryOf(request);
-      const found = required();
-      // Cookies belong to a host: whoever came by another name of the gateway would come back without them.
-      if (isElsewhere(request.headers, publicUrl) && !query.has('moved')) {
-        query.set('moved', '1');
-        return seeOther(reply, `${publicUrl}/login?${query.toString()}`);
-      }
-      const address = publicAddress(request.headers, publicUrl);
-      const { location, cookie: begun } = await found.begin({
-        address,
-        returnTo: returnPath(query.get('return_to') ?? undefined),
-        wantsOtherAccount: query.get('account') === 'other',
-      });
-      return seeOther(reply, location, [leavingCookie(begun, address)]);
-    });
-
-    pages.get('/login/callback', async (request, reply) => {
-      const answer = queryOf(request);
-      const found = required();
-      // Signed out at the provider, which leads back to the same address.
-      if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, '/');
-      const address = publicAddress(request.headers, publicUrl);
-      const name = found.cookieName(answer.get('state') ?? '', address);
-      const { login, returnTo, caller } = await found.finish(answer, {
-        cookie: cookiesIn(request.headers.cookie).get(name),
-        before: loginIn(request.headers, address),
-      });
-      request.log.info({ caller_id: caller.id }, 'signed in');
-      const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
-      return seeOther(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
-    });
-  });
+  await app.register(loginPages, { required, publicUrl });
 
   app.post('/login/token', async (request, reply) => {
     const found = required();
@@ -102,6 +65,49 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
     return reply
       .headers({ 'cache-control': 'no-store', 'set-cookie': cookie({ name: loginCookieName(address), value: '' }, { address }) })
       .send({ provider: provider ?? null });
+  });
+};
+
+/** What a browser opens; errors are pages. */
+const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string | undefined }> = async (
+  pages,
+  { required, publicUrl },
+) => {
+  installFormPages(pages, { not_found: 'There is no sign-in here', forbidden: 'Not signed in', conflict: 'Not signed in' }, [
+    { href: '/', text: 'Back to the console' },
+  ]);
+
+  pages.get('/login', async (request, reply) => {
+    const query = queryOf(request);
+    const found = required();
+    // Cookies belong to a host: whoever came by another name of the gateway would come back without them.
+    if (isElsewhere(request.headers, publicUrl) && !query.has('moved')) {
+      query.set('moved', '1');
+      return seeOther(reply, `${publicUrl}/login?${query.toString()}`);
+    }
+    const address = publicAddress(request.headers, publicUrl);
+    const { location, cookie: begun } = await found.begin({
+      address,
+      returnTo: returnPath(query.get('return_to') ?? undefined),
+      wantsOtherAccount: query.get('account') === 'other',
+    });
+    return seeOther(reply, location, [leavingCookie(begun, address)]);
+  });
+
+  pages.get('/login/callback', async (request, reply) => {
+    const answer = queryOf(request);
+    const found = required();
+    // Signed out at the provider, which leads back to the same address.
+    if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, '/');
+    const address = publicAddress(request.headers, publicUrl);
+    const name = found.cookieName(answer.get('state') ?? '', address);
+    const { login, returnTo, caller } = await found.finish(answer, {
+      cookie: cookiesIn(request.headers.cookie).get(name),
+      before: loginIn(request.headers, address),
+    });
+    request.log.info({ caller_id: caller.id }, 'signed in');
+    const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
+    return seeOther(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
   });
 };
 

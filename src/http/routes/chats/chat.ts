@@ -44,71 +44,84 @@ interface ChatRouteOptions extends AnswerOptions {
 
 /** The routes of every dialect; streaming or not, they run the same code. */
 export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
-  const answerRun = createAnswerRun(options);
+  const chats = new ChatRoute(options);
+  for (const dialect of dialects) {
+    const { errors, takesAnyType } = dialect;
+    const config = { admitsInterrupts: true, ...(errors && { errors }), ...(takesAnyType && { takesAnyType }) } as const;
+    for (const path of dialect.paths) app.post(path, { config }, (request, reply) => chats.answer(request, reply, dialect));
+  }
+};
 
-  function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
-    const headers = dialect.errors?.headers?.(request);
-    if (headers !== undefined) reply.headers(headers);
-    const storage = options.storages[dialect.name];
-    const exchange = { request, reply, dialect };
-    return storage === undefined ? proceed(exchange, dialect.parse(request.body, request.headers)) : prepareAndProceed(exchange, storage);
+class ChatRoute {
+  readonly #options: ChatRouteOptions;
+  readonly #answerRun: AnswerRun;
+
+  constructor(options: ChatRouteOptions) {
+    this.#options = options;
+    this.#answerRun = createAnswerRun(options);
   }
 
-  async function prepareAndProceed(exchange: Exchange, storage: AnswerStorage): Promise<unknown> {
+  answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
+    const headers = dialect.errors?.headers?.(request);
+    if (headers !== undefined) reply.headers(headers);
+    const storage = this.#options.storages[dialect.name];
+    const exchange = { request, reply, dialect };
+    return storage === undefined
+      ? this.#proceed(exchange, dialect.parse(request.body, request.headers))
+      : this.#prepareAndProceed(exchange, storage);
+  }
+
+  async #prepareAndProceed(exchange: Exchange, storage: AnswerStorage): Promise<unknown> {
     const { request, dialect } = exchange;
     const { body, explain, store } = await storage.prepare(request.body, request.caller);
     try {
       const parsed = dialect.parse(body, request.headers);
       const stored = store?.(parsed);
-      return await proceed({ ...exchange, ...(stored && { stored }) }, explainWarnings(parsed, explain));
+      return await this.#proceed({ ...exchange, ...(stored && { stored }) }, explainWarnings(parsed, explain));
     } catch (error) {
       throw explainError(error, explain);
     }
   }
 
-  function proceed(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+  #proceed(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
     const { request, reply } = exchange;
-    if (parsed.isInterrupt !== true) return begin(exchange, parsed);
-    return afterInterrupt(parsed, request.caller).then((joined) => {
-      admitRequest(request, reply, options.limiter);
-      return begin(exchange, joined);
+    if (parsed.isInterrupt !== true) return this.#begin(exchange, parsed);
+    return this.#afterInterrupt(parsed, request.caller).then((joined) => {
+      admitRequest(request, reply, this.#options.limiter);
+      return this.#begin(exchange, joined);
     });
   }
 
-  function begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+  #begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
     const { request, dialect } = exchange;
-    if (parsed.answersToSession === true) return startForSession(request, parsed);
-    if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
+    if (parsed.answersToSession === true) return this.#startForSession(request, parsed);
+    if (parsed.decisions !== undefined) return this.#answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
-    const storedReply = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
+    const storedReply = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, this.#options.publicUrl));
     const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
-    const begun = options.startRun({ ...parsed.request, reply: storedReply }, who);
+    const begun = this.#options.startRun({ ...parsed.request, reply: storedReply }, who);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
-    const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
-    return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
+    const started = waits ? this.#options.follow(begun, { signal: controller.signal, timeoutMs: this.#options.approvalTimeoutMs }) : begun;
+    return this.#answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
   }
 
-  function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
-    return stored?.format ?? dialect.format(ofDialect, request.headers);
-  }
-
-  function answerWith(
+  #answerWith(
     { request, reply, stored }: Exchange,
     started: StartedRun,
     { controller, ...form }: Parameters<AnswerRun>[2] & { controller: AbortController },
   ): Promise<unknown> {
     const background = stored?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
     if (background === undefined)
-      return answerRun({ request, reply, controller }, stored?.storing(started, controller.signal) ?? started, form);
+      return this.#answerRun({ request, reply, controller }, stored?.storing(started, controller.signal) ?? started, form);
     return background.then(({ begun, follow }): unknown => {
       reply.header('x-toolwharf-run-id', started.run.runId).header('x-request-id', request.id);
-      return follow === undefined ? begun : replayEvents(reply, follow, options.stallMs);
+      return follow === undefined ? begun : replayEvents(reply, follow, this.#options.stallMs);
     });
   }
 
   /** Answers with the suspended run that the request decides on. */
-  async function answerDecided(exchange: Exchange, parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>): Promise<unknown> {
+  async #answerDecided(exchange: Exchange, parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>): Promise<unknown> {
     const {
       decisions,
       request: { model, stream, warnings = [] },
@@ -117,13 +130,13 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const { caller } = request;
     const controller = new AbortController();
     const readHeader = readRequestHeader(request);
-    const decided = await options.decidedRuns.answer(decisions, { caller, controller, readHeader, stream, warnings });
+    const decided = await this.#options.decidedRuns.answer(decisions, { caller, controller, readHeader, stream, warnings });
     request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
     const format = formatOf(exchange, parsed);
-    if (decided.type === 'resumed') return answerWith(exchange, decided.started, { model, stream, controller, format });
+    if (decided.type === 'resumed') return this.#answerWith(exchange, decided.started, { model, stream, controller, format });
     const { runId } = decided;
     reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
-    const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
+    const head = { runId, requestId: request.id, created: Math.floor(this.#options.now() / 1000), model };
     const bodyOf = (events: readonly ChatEvent[]): JsonObject => {
       const collector = format.collect(head);
       for (const event of events) collector.add(event);
@@ -137,23 +150,23 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   }
 
   /** Cancels the running chat first, and tells the model what it did. */
-  async function afterInterrupt(parsed: ParsedRequest, caller: Caller): Promise<ParsedRequest> {
+  async #afterInterrupt(parsed: ParsedRequest, caller: Caller): Promise<ParsedRequest> {
     const { chatId = '', messages } = parsed.request;
     if (chatId === '') return parsed;
-    const rounds = await options.interruptChat(chatId, caller);
+    const rounds = await this.#options.interruptChat(chatId, caller);
     if (rounds.length === 0) return parsed;
     return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasExecutedCalls: true } };
   }
 
-  async function startForSession(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
+  async #startForSession(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
     if (parsed.request.sessionId === undefined)
       throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
-    const runId = await options.answerToSession(
+    const runId = await this.#options.answerToSession(
       parsed,
       {
         caller: request.caller,
         readHeader: readRequestHeader(request),
-        address: () => publicAddress(request.headers, options.publicUrl),
+        address: () => publicAddress(request.headers, this.#options.publicUrl),
       },
       takeOverAdmission(request),
     );
@@ -161,13 +174,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
       throw sessionNeeded('session_id: there is no open websocket session of yours with this id. Connect to /ws first.');
     return { status: true, task_id: runId };
   }
-
-  for (const dialect of dialects) {
-    const { errors, takesAnyType } = dialect;
-    const config = { admitsInterrupts: true, ...(errors && { errors }), ...(takesAnyType && { takesAnyType }) } as const;
-    for (const path of dialect.paths) app.post(path, { config }, (request, reply) => answer(request, reply, dialect));
-  }
-};
+}
 
 /** How a run is answered, as it is kept when it is suspended. The address is found out only then, because other chats do without. */
 class LazyReply implements NonNullable<ChatRequest['reply']> {
@@ -196,6 +203,10 @@ interface Exchange {
   reply: FastifyReply;
   dialect: Dialect;
   stored?: StoredAnswer;
+}
+
+function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
+  return stored?.format ?? dialect.format(ofDialect, request.headers);
 }
 
 function explainWarnings(parsed: ParsedRequest, explain: (text: string) => string): ParsedRequest {

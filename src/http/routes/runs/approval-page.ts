@@ -43,21 +43,9 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   const ownOrigins = originsOf(publicUrl);
   installFormPages(app, titles);
 
-  async function requireCaller(request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
-    const token = tokenOf(request.headers);
-    const shown = token === undefined ? undefined : await callers.findByToken(token, request, false);
-    const caller = await callers.findById(callerId, request);
-    if (caller !== undefined && (shown === undefined || isWithin(callerId, shown.id))) return caller;
-    if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
-    throw new GatewayError(
-      'not_found',
-      'No calls of this key wait behind this link. Open it without a key, or with the key of the chat as long as that is valid.',
-    );
-  }
-
   app.get<{ Params: { link: string }; Querystring: { receipt?: unknown } }>('/approvals/:link', async (request, reply) => {
     const found = await linked.find(request.params.link);
-    const caller = await requireCaller(request, found);
+    const caller = await requireCaller(callers, request, found);
     if (found.type === 'open') return sendPage(reply, await openApprovalPage({ ...found, caller }));
     const { receipt } = request.query;
     const hasDecided = typeof receipt === 'string' && linked.checkReceipt(receipt, request.params.link);
@@ -67,7 +55,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   app.post<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
     refuseOtherSites(request, ownOrigins, 'Decisions are taken from this page alone. Open the link of the chat, and decide there.');
     const found = await linked.find(request.params.link);
-    const caller = await requireCaller(request, found);
+    const caller = await requireCaller(callers, request, found);
     if (found.type === 'over') {
       return sendPage(reply.code(409), decidedApprovalPage(found, { mayFollow: false, seconds: refreshSeconds }));
     }
@@ -109,6 +97,19 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     return openApprovalPage({ ...found, caller, refused });
   }
 };
+
+/** @throws GatewayError `not_found` */
+async function requireCaller(callers: ApprovalPageOptions['callers'], request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
+  const token = tokenOf(request.headers);
+  const shown = token === undefined ? undefined : await callers.findByToken(token, request, false);
+  const caller = await callers.findById(callerId, request);
+  if (caller !== undefined && (shown === undefined || isWithin(callerId, shown.id))) return caller;
+  if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
+  throw new GatewayError(
+    'not_found',
+    'No calls of this key wait behind this link. Open it without a key, or with the key of the chat as long as that is valid.',
+  );
+}
 
 const titles: Partial<Record<GatewayError['code'], string>> = {
   not_found: 'Nothing waits here',

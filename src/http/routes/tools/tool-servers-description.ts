@@ -82,11 +82,53 @@ export const connectionFields = {
 };
 const params = { id: 'The id of the tool server.' };
 
+/** The routes that take no connection. */
+const fixedDescriptions = {
+  'GET /api/tool-servers': { tag: 'Tool servers', summary: 'List the tool servers', answers: { 200: json('All of them.', listShape) } },
+  'GET /api/tool-servers/:id': {
+    tag: 'Tool servers',
+    summary: 'One tool server',
+    params,
+    answers: { 200: json('The tool server, with its functions.', shownShape) },
+  },
+  'PATCH /api/tool-servers/:id': {
+    tag: 'Tool servers',
+    summary: 'Change a tool server',
+    description:
+      'Fields that are left out stay as they are. Where `url` moves to another origin, secrets are dropped unless they are sent again.',
+    params,
+    body: { schema: z.looseObject({}).describe('Fields of a connection.'), example: { config: { enable: false } } },
+    answers: { 200: json('The tool server as it is now.', shownShape) },
+  },
+  'DELETE /api/tool-servers/:id': {
+    tag: 'Tool servers',
+    summary: 'Delete a tool server',
+    params,
+    answers: { 200: json('It is gone.', deletedShape) },
+  },
+  'POST /api/tool-servers/:id/refresh': {
+    tag: 'Tool servers',
+    summary: 'Read its document again',
+    description: 'Where the new one cannot be used, the functions stay as they are.',
+    params,
+    answers: { 200: json('What became of it.', reportShape) },
+  },
+  'POST /api/tool-servers/:id/accept': {
+    tag: 'Tool servers',
+    summary: 'Accept changed definitions of MCP tools',
+    params,
+    body: {
+      schema: z.looseObject({ functions: z.record(z.string(), z.string()) }),
+      fields: { functions: 'The fingerprint of each function, from `held` of the report.' },
+    },
+    answers: { 200: json('What became of it.', reportShape) },
+  },
+} satisfies RouteDescriptions;
+
 /** `schema`: what checks a connection. */
 export function toolServerDescriptions(schema: z.ZodType) {
   const body = { schema, fields: connectionFields, example: { url: 'http://127.0.0.1:8000' } };
   return {
-    'GET /api/tool-servers': { tag: 'Tool servers', summary: 'List the tool servers', answers: { 200: json('All of them.', listShape) } },
     'POST /api/tool-servers': {
       tag: 'Tool servers',
       summary: 'Register a tool server',
@@ -100,44 +142,6 @@ export function toolServerDescriptions(schema: z.ZodType) {
       body: { schema: z.union([z.array(schema), z.object({ data: z.array(schema) })]) },
       answers: { 200: json('All of them.', listShape) },
     },
-    'GET /api/tool-servers/:id': {
-      tag: 'Tool servers',
-      summary: 'One tool server',
-      params,
-      answers: { 200: json('The tool server, with its functions.', shownShape) },
-    },
-    'PATCH /api/tool-servers/:id': {
-      tag: 'Tool servers',
-      summary: 'Change a tool server',
-      description:
-        'Fields that are left out stay as they are. Where `url` moves to another origin, secrets are dropped unless they are sent again.',
-      params,
-      body: { schema: z.looseObject({}).describe('Fields of a connection.'), example: { config: { enable: false } } },
-      answers: { 200: json('The tool server as it is now.', shownShape) },
-    },
-    'DELETE /api/tool-servers/:id': {
-      tag: 'Tool servers',
-      summary: 'Delete a tool server',
-      params,
-      answers: { 200: json('It is gone.', deletedShape) },
-    },
-    'POST /api/tool-servers/:id/refresh': {
-      tag: 'Tool servers',
-      summary: 'Read its document again',
-      description: 'Where the new one cannot be used, the functions stay as they are.',
-      params,
-      answers: { 200: json('What became of it.', reportShape) },
-    },
-    'POST /api/tool-servers/:id/accept': {
-      tag: 'Tool servers',
-      summary: 'Accept changed definitions of MCP tools',
-      params,
-      body: {
-        schema: z.looseObject({ functions: z.record(z.string(), z.string()) }),
-        fields: { functions: 'The fingerprint of each function, from `held` of the report.' },
-      },
-      answers: { 200: json('What became of it.', reportShape) },
-    },
     'POST /api/tool-servers/verify': {
       tag: 'Tool servers',
       summary: 'Try a connection',
@@ -145,5 +149,6 @@ export function toolServerDescriptions(schema: z.ZodType) {
       body,
       answers: { 200: json('What would become of it.', reportShape) },
     },
+    ...fixedDescriptions,
   } satisfies RouteDescriptions;
 }
