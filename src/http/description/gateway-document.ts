@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { statusPhrases } from '../../shared/status-phrases.ts';
@@ -52,7 +52,7 @@ export async function makeGatewayDocument({ version, schemas }: DocumentOptions)
   for (const [route, description] of Object.entries<RouteDescription>(describedRoutes(schemas))) {
     const { method, path, operation } = describeRoute(route, description, components);
     paths[path] = { ...paths[path], [method]: operation };
-    await nextTurn();
+    await nextTick();
   }
   const error = { 'application/json': { schema: toJsonSchema(errorShape, components) } };
   return {

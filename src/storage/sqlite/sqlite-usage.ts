@@ -16,7 +16,7 @@ const addCounts = `INSERT INTO usage (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?
 const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
 
-/** In one turn of the event loop, which takes some milliseconds. */
+/** In one tick of the event loop, which takes some milliseconds. */
 const rowsPerTick = 1_000;
 const personColumns = 'key_id AS keyId, id, name, email, last';
 
@@ -82,7 +82,7 @@ function findLastDay(connection: DatabaseConnection, day: string, compared: '<' 
   });
 }
 
-/** The last to come first, some in each turn of the event loop. SQLite knows upper case in ASCII alone, so they are searched here. */
+/** The last to come first, some in each tick of the event loop. SQLite knows upper case in ASCII alone, so they are searched here. */
 async function findPeople(connection: DatabaseConnection, { limit, offset, search: text = '' }: PeoplePage): Promise<PersonRow[]> {
   const search = text.toLowerCase();
   const sql = `SELECT ${personColumns} FROM people WHERE (last, key_id, id) < (?, ?, ?) ORDER BY last DESC, key_id DESC, id DESC LIMIT ${rowsPerTick}`;
@@ -101,7 +101,7 @@ async function findPeople(connection: DatabaseConnection, { limit, offset, searc
   return found;
 }
 
-/** The sums of a day, some rows in each turn of the event loop, because the people of a few keys may have a hundred thousand. */
+/** The sums of a day, some rows in each tick of the event loop, because the people of a few keys may have a hundred thousand. */
 async function sumDay(connection: DatabaseConnection, day: string, { by, owner, limit }: UsageQuery): Promise<UsageRow[]> {
   const groups = columnsOf[by];
   const shown = (column: string): string => (groups.includes(column) ? column : `''`);

@@ -109,7 +109,7 @@ async function registerWebsocket(app: FastifyInstance): Promise<void> {
   const options = {
     maxPayload: limits.socketFrameBytes,
     closeTimeout: closeTimeoutMs,
-    // One frame per turn of the event loop: a single read can contain ten thousand small frames.
+    // One frame per tick of the event loop: a single read can contain ten thousand small frames.
     allowSynchronousEvents: false,
     // Only the name of the protocol is echoed: the other subprotocol contains the key.
     handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),
