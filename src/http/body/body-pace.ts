@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
-import { endWithError } from '../error-handler.ts';
+import { endWithError } from '../errors/error-handler.ts';
 
 /** Incomplete bodies of one caller; beyond it the slowest is rejected. */
 export const arrivingBodiesPerCaller = 64;

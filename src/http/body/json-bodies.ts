@@ -5,7 +5,7 @@ import { InflightBodyLimit } from './inflight-body-limit.ts';
 import { installBodyPace } from './body-pace.ts';
 import type { BodyPace } from './body-pace.ts';
 import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
-import { hasLargeBody } from './unread-bodies.ts';
+import { hasLargeBody } from '../errors/unread-bodies.ts';
 
 /** All large bodies that are being received at the same time: they are in memory before they are validated. */
 const arrivingBodiesBytes = 64 * 1024 * 1024;

@@ -6,7 +6,7 @@ import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { StartedRun } from '../../../runs/active-runs.ts';
 import { logChat } from '../../../runs/run-stats.ts';
-import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../../error-handler.ts';
+import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../../errors/error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
 import { isBeforeModel, streamReply } from './stream-reply.ts';

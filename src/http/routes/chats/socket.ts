@@ -11,7 +11,7 @@ import { addressOwner } from '../../auth/address-owner.ts';
 import { invalidKey, tokenOf } from '../../auth/authenticate.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
-import { tidyPath } from '../../not-found-hints.ts';
+import { tidyPath } from '../../errors/not-found-hints.ts';
 import { createSocketChats } from '../../dialects/socket/socket-chats.ts';
 import type { StartChat } from '../../dialects/socket/socket-chats.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';

@@ -15,7 +15,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { withoutExcerpt } from '../../../shared/without-excerpt.ts';
 import { tokenOf } from '../../auth/authenticate.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
-import { logError, toGatewayError } from '../../error-handler.ts';
+import { logError, toGatewayError } from '../../errors/error-handler.ts';
 import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, sendPage } from '../form-pages.ts';
 import { decidedApprovalPage, openApprovalPage } from '../../pages/approval-page.ts';
 import type { OpenApproval } from '../../pages/approval-page.ts';

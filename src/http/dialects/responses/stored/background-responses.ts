@@ -10,7 +10,7 @@ import type { StartedRun } from '../../../../runs/active-runs.ts';
 import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
-import { logInternalError, toGatewayError } from '../../../error-handler.ts';
+import { logInternalError, toGatewayError } from '../../../errors/error-handler.ts';
 import type { StreamEncoder } from '../../answers/answer-format.ts';
 import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import { failedResponse } from '../response-wire.ts';
