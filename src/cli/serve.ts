@@ -45,7 +45,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const secret = loadSecret(config.dataDir, config.secret);
   const { connection, registry: store, ...stores } = openStores({ file, secret, cacheMs: registryCacheMs });
   await requireUsableDatabase(connection);
-  await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: little can be stored'));
+  await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be written'));
   const releaseDatabase = lockDatabase(file);
   const registry = await openRegistry(config, store, logger);
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));

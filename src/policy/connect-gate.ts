@@ -113,7 +113,7 @@ class AskingGate implements ConnectGate {
 }
 
 function promptFor(name: string): { title: string; message: string } {
-  return { title: `Connect to ${name}?`, message: `To go on, ${name} has to know who you are.` };
+  return { title: `Connect to ${name}?`, message: `To continue, ${name} needs to know who you are.` };
 }
 
 function refusal({ tool, server: { name } }: ConnectRequest, outcome: 'cancelled' | 'expired', timeoutMs: number): string {

@@ -124,11 +124,11 @@ class StoredLogins implements Logins {
 
   /** The caller of the token. @throws GatewayError that tells whoever runs the gateway what to change at the provider */
   async #requireAccepted({ accessToken }: LoginTokens): Promise<Caller> {
-    const cure = `Register this API there by the name that OIDC_AUDIENCE has, "${this.#options.audience}", and have tokens for it signed (JWT); where the provider goes by scopes, name one of this API in OIDC_SCOPES.`;
+    const cure = `At the provider, register this API under the value of OIDC_AUDIENCE, "${this.#options.audience}", and let it issue signed tokens (JWT) for it. If the provider selects the audience by scope, add a scope of this API to OIDC_SCOPES.`;
     if (!this.#options.callers.isToken(accessToken))
       throw new GatewayError(
         'upstream_invalid_response',
-        `The OpenID provider ${this.#options.issuer} gave an access token that is no JSON Web Token, so the gateway cannot check it. ${cure}`,
+        `The OpenID provider ${this.#options.issuer} returned an access token that is not a JSON Web Token, so the gateway cannot check it. ${cure}`,
       );
     try {
       return await this.#options.callers.find(accessToken);
@@ -136,7 +136,7 @@ class StoredLogins implements Logins {
       if (!(error instanceof GatewayError) || error.status !== 401) throw error;
       throw new GatewayError(
         'upstream_invalid_response',
-        `The OpenID provider ${this.#options.issuer} gave an access token that is not for this gateway. ${error.message} ${cure}`,
+        `The OpenID provider ${this.#options.issuer} returned an access token that is not for this gateway. ${error.message} ${cure}`,
       );
     }
   }
@@ -204,7 +204,7 @@ class StoredLogins implements Logins {
 function addressNeeded(): GatewayError {
   return new GatewayError(
     'conflict',
-    'The gateway does not know the address at which people reach it, so nobody can sign in. Set PUBLIC_URL to that address, such as https://chat.example.com.',
+    'Signing in is not available, because the gateway does not know its public address. Set PUBLIC_URL to that address, such as https://chat.example.com.',
   );
 }
 
@@ -212,6 +212,6 @@ function addressNeeded(): GatewayError {
 function notBegunHere(): GatewayError {
   return new GatewayError(
     'forbidden',
-    'Nobody was signed in: this sign-in was not begun in this browser, was finished before, or began more than ten minutes ago. If you have followed a link of somebody else, close this page. Otherwise begin again.',
+    'You are not signed in: this sign-in was started in another browser, has already been used, or is more than ten minutes old. If somebody else sent you this link, close the page. Otherwise start again.',
   );
 }

@@ -127,7 +127,7 @@ const pause = (ms: number): Promise<void> => setTimeout(ms, undefined, { ref: fa
 /** Whatever is wrong with the token itself is the client's; undefined for anything else, which means that the key set cannot be had. */
 function whyRefused(error: unknown, { errors }: typeof Jose): string | undefined {
   if (error instanceof errors.JWTExpired) return 'it has expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" is not what is demanded`;
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" does not have the required value`;
   const isOfToken = [
     errors.JWSSignatureVerificationFailed,
     errors.JWSInvalid,

@@ -152,6 +152,6 @@ function promptFor({ tool }: ApprovalRequest): { title: string; message: string 
 }
 
 function cannotAsk(name: string): ApprovalDecision {
-  const message = `'${name}' needs a human's approval, and nobody can be asked here; it was not run. Call it in a chat, where it can be approved.`;
+  const message = `'${name}' requires approval by a person, and nobody can be asked here, so it was not run. Call it in a chat, where it can be approved.`;
   return { type: 'refused', code: 'approval_required', message };
 }

@@ -129,7 +129,7 @@ function requireRoom(database: DatabaseSync, keyId: string): void {
   if ((row?.stored ?? 0) <= limits.credentialsPerKey) return;
   throw new GatewayError(
     'conflict',
-    `This key and its people have ${limits.credentialsPerKey} credentials already; some of them have to be deleted first (DELETE /api/credentials/{server}).`,
+    `This key and its people have ${limits.credentialsPerKey} credentials already. Delete some of them first (DELETE /api/credentials/{server}).`,
   );
 }
 

@@ -36,7 +36,7 @@ type WithLink = { Params: { link: string } };
  */
 export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (app, { signIns, callers, logins, publicUrl }) => {
   const ownOrigins = originsOf(publicUrl);
-  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'Not good any more', forbidden: 'Not accepted from there' });
+  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'No longer valid', forbidden: 'Not accepted from there' });
 
   /** @throws GatewayError */
   async function open(request: FastifyRequest<WithLink>): Promise<{ signIn: OpenSignIn; caller: Caller; server: SignInServer }> {
@@ -65,7 +65,7 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
   });
 
   app.post<WithLink>('/connect/:link', async (request, reply) => {
-    refuseOtherSites(request, ownOrigins, 'This form is taken from its own page alone. Open the link of the chat, and connect there.');
+    refuseOtherSites(request, ownOrigins, 'This form is accepted only from its own page. Open the link in the chat, and connect there.');
     const { signIn, caller, server } = await open(request);
     const who = whoIs(caller, signIn);
     const login = await whoSignsIn(caller, request);

@@ -32,7 +32,7 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
 
   function required(): Logins {
     if (logins !== undefined) return logins;
-    throw new GatewayError('not_found', 'Nobody can sign in here with an account: OIDC_CLIENT_ID is not set. Use a key.');
+    throw new GatewayError('not_found', 'Signing in with an account is not available, because OIDC_CLIENT_ID is not set. Use a key.');
   }
 
   await app.register(loginPages, { required, publicUrl });
@@ -136,6 +136,6 @@ function refuseOtherPages({ headers }: FastifyRequest, ownOrigins: readonly stri
   if (isOwn && headers[ownHeader] !== undefined) return;
   throw new GatewayError(
     'forbidden',
-    'Only the console of this gateway may ask for this. Programs send a token of their own as "Authorization: Bearer <token>".',
+    'Only the console of this gateway may request this. Programs send their own token as "Authorization: Bearer <token>".',
   );
 }

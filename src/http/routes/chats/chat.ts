@@ -170,8 +170,7 @@ class ChatRoute {
       },
       takeOverAdmission(request),
     );
-    if (runId === undefined)
-      throw sessionNeeded('session_id: there is no open websocket session of yours with this id. Connect to /ws first.');
+    if (runId === undefined) throw sessionNeeded('session_id: you have no open websocket session with this id. Connect to /ws first.');
     return { status: true, task_id: runId };
   }
 }

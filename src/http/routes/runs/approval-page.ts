@@ -53,7 +53,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   });
 
   app.post<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
-    refuseOtherSites(request, ownOrigins, 'Decisions are taken from this page alone. Open the link of the chat, and decide there.');
+    refuseOtherSites(request, ownOrigins, 'Decisions are accepted only from this page. Open the link in the chat, and decide there.');
     const found = await linked.find(request.params.link);
     const caller = await requireCaller(callers, request, found);
     if (found.type === 'over') {
@@ -107,7 +107,7 @@ async function requireCaller(callers: ApprovalPageOptions['callers'], request: F
   if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
   throw new GatewayError(
     'not_found',
-    'No calls of this key wait behind this link. Open it without a key, or with the key of the chat as long as that is valid.',
+    'This link has no calls of this key. Open it without a key, or with the key that the chat was sent with, while that key is valid.',
   );
 }
 
@@ -148,7 +148,7 @@ function decisionsIn(
   const words = message?.trim() ?? '';
   const isRemembered = remember === 'true';
   const chosen = run.calls.filter(({ id }) => (call === undefined ? !answers.has(id) : id === call));
-  if (chosen.length === 0) throw new GatewayError('conflict', 'These calls were decided meanwhile.');
+  if (chosen.length === 0) throw new GatewayError('conflict', 'These calls have already been decided.');
   return chosen.map((waiting) => {
     if (way === 'reject') return { callId: waiting.id, answer: { decision: way, ...(words !== '' && { message: words }) }, isRemembered };
     const edited = args === undefined ? undefined : editedArguments(args, waiting);
