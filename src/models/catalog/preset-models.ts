@@ -2,6 +2,7 @@ import type { FoundModel, ModelFinder, ModelRecord } from '../../core/models/mod
 import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { ModelCatalog } from './model-catalog.ts';
 
 interface Asking {
   signal: AbortSignal;
@@ -9,7 +10,7 @@ interface Asking {
 }
 
 /** Adds the presets to a model catalog. A preset hides a model with the same id, and resolves to its base model under the preset's name. */
-export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetFinder): Catalog {
+export function withPresets(models: ModelCatalog, presets: PresetFinder): ModelCatalog {
   function require(id: string, how: Asking, below: readonly string[] = []): MaybePromise<FoundModel> {
     return whenThere(below.includes(id) ? undefined : presets.find(id), (preset) => {
       if (preset === undefined) return models.require(id, how.signal, how.caller);
@@ -20,7 +21,8 @@ export function withPresets<Catalog extends ModelFinder>(models: Catalog, preset
     });
   }
   return {
-    ...models,
+    backends: () => models.backends(),
+    loaded: (signal) => models.loaded(signal),
     require: (id, signal, caller) => require(id, { signal, caller }),
     async list(signal) {
       const [listed, made] = await Promise.all([models.list(signal), presets.list()]);
