@@ -18,7 +18,7 @@ export interface ApiKeys {
   /** @throws GatewayError `not_found`, `read_only` for the fixed key, `conflict` when keys without an administrator would be left. */
   delete(id: string): Promise<void>;
   /** Creates an administrator key and returns it; it cannot be read again. Undefined if there is a key already, stored or `TOOLWHARF_ADMIN_KEY`. */
-  createFirst: () => Promise<string | undefined>;
+  createFirst(): Promise<string | undefined>;
 }
 
 interface ApiKeysOptions {
@@ -41,105 +41,120 @@ interface ApiKeysOptions {
 }
 
 export function createApiKeys(options: ApiKeysOptions): ApiKeys {
-  const { registry, pepper, hasFixedKey, newId, now } = options;
+  return new RegisteredKeys(options);
+}
+
+class RegisteredKeys implements ApiKeys {
+  readonly #options: ApiKeysOptions;
   /** Serializes changes, so that two administrators who delete each other's keys cannot both succeed. */
-  const inTurn = pLimit(1);
+  readonly #inTurn = pLimit(1);
+
+  constructor(options: ApiKeysOptions) {
+    this.#options = options;
+  }
+
+  list(): Promise<KeyRecord[]> {
+    return this.#options.registry.listKeys();
+  }
+
+  create(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
+    return this.#inTurn(async () => {
+      requireUserRole(fields);
+      const isFirst = (await this.#options.registry.listKeys()).length === 0;
+      if (isFirst && !this.#options.hasFixedKey && fields.role !== 'admin') {
+        throw invalidField(
+          'role',
+          'the first key must be an administrator key ("admin"), because otherwise nobody could create another one.',
+        );
+      }
+      const created = await this.#store(fields);
+      // Open mode ends with the first key, so its sessions are closed.
+      if (isFirst) await this.#options.closeSessionsOf(openCallerId);
+      return created;
+    });
+  }
+
+  change(id: string, toFields: (record: KeyRecord) => KeyFields): Promise<KeyRecord> {
+    return this.#inTurn(async () => {
+      const { record, others } = await this.#requireKey(id);
+      const { hash, secretMark, createdAt } = record;
+      const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
+      requireUserRole(changed);
+      if (this.#isAdministrator(record)) this.#requireAdministratorAmong([...others, changed], 'demoted or expired');
+      await this.#write(() => this.#options.registry.changeKey(changed));
+      if (!haveRightsChanged(record, changed)) return changed;
+      this.#options.cancelRunsOf(id);
+      await this.#options.closeSessionsOf(id);
+      return changed;
+    });
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      const { record, others } = await this.#requireKey(id);
+      if (this.#isAdministrator(record) && others.length > 0) this.#requireAdministratorAmong(others, 'deleted');
+      await this.#write(() => this.#options.registry.deleteKey(id));
+      if (others.length === 0) this.#options.onLastDeleted?.();
+    });
+    // Runs may take a while to end, for which other changes need not wait.
+    await this.#options.deleteAllOf(id);
+  }
+
+  createFirst(): Promise<string | undefined> {
+    return this.#inTurn(async () => {
+      if (this.#options.hasFixedKey || (await this.#options.registry.listKeys()).length > 0) return undefined;
+      return (await this.#store({ name: 'first administrator', role: 'admin' })).key;
+    });
+  }
 
   /** Drops the cache even after a failed write, which may have taken effect. */
-  async function write(change: () => Promise<void>): Promise<void> {
+  async #write(change: () => Promise<void>): Promise<void> {
     try {
       await change();
     } finally {
-      options.forget();
+      this.#options.forget();
     }
   }
 
-  function requireChangeable(id: string): void {
-    if (hasFixedKey && id === fixedCallerId)
+  async #requireKey(id: string): Promise<{ record: KeyRecord; others: KeyRecord[] }> {
+    if (this.#options.hasFixedKey && id === fixedCallerId)
       throw new GatewayError('read_only', 'This key comes from TOOLWHARF_ADMIN_KEY. Change it there and restart the gateway.');
-  }
-
-  async function requireKey(id: string): Promise<{ record: KeyRecord; others: KeyRecord[] }> {
-    requireChangeable(id);
-    const records = await registry.listKeys();
+    const records = await this.#options.registry.listKeys();
     const record = records.find((candidate) => candidate.id === id);
     if (record === undefined) throw unknownId('key', id, 'GET /api/keys');
     return { record, others: records.filter((candidate) => candidate !== record) };
   }
 
-  const isAdministrator = (record: KeyRecord): boolean => record.role === 'admin' && !isExpired(record, now());
+  #isAdministrator(record: KeyRecord): boolean {
+    return record.role === 'admin' && !isExpired(record, this.#options.now());
+  }
 
-  function requireAdministratorAmong(records: readonly KeyRecord[], what: string): void {
-    if (hasFixedKey || records.some(isAdministrator)) return;
+  #requireAdministratorAmong(records: readonly KeyRecord[], what: string): void {
+    if (this.#options.hasFixedKey || records.some((record) => this.#isAdministrator(record))) return;
     throw new GatewayError(
       'conflict',
       `This is the last administrator key, so it cannot be ${what}. Create another administrator key first.`,
     );
   }
 
-  /** Whoever has the key names the person, so a person must not get an administrator's rights. */
-  function requireUserRole({ role, people }: KeyFields): void {
-    if (people !== undefined && role === 'admin')
-      throw invalidField('users', 'a key that speaks for several people must have the role "user".');
-  }
-
-  async function store(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
+  async #store(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
     const key = createKeyText();
-    const record: KeyRecord = { ...fields, id: `key_${newId()}`, hash: hashKey(key, pepper), secretMark: markOf(pepper), createdAt: now() };
-    await write(() => registry.createKey(record));
+    const record: KeyRecord = {
+      ...fields,
+      id: `key_${this.#options.newId()}`,
+      hash: hashKey(key, this.#options.pepper),
+      secretMark: markOf(this.#options.pepper),
+      createdAt: this.#options.now(),
+    };
+    await this.#write(() => this.#options.registry.createKey(record));
     return { record, key };
   }
+}
 
-  return {
-    list: () => registry.listKeys(),
-
-    create: (fields) =>
-      inTurn(async () => {
-        requireUserRole(fields);
-        const isFirst = (await registry.listKeys()).length === 0;
-        if (isFirst && !hasFixedKey && fields.role !== 'admin') {
-          throw invalidField(
-            'role',
-            'the first key must be an administrator key ("admin"), because otherwise nobody could create another one.',
-          );
-        }
-        const created = await store(fields);
-        // Open mode ends with the first key, so its sessions are closed.
-        if (isFirst) await options.closeSessionsOf(openCallerId);
-        return created;
-      }),
-
-    change: (id, toFields) =>
-      inTurn(async () => {
-        const { record, others } = await requireKey(id);
-        const { hash, secretMark, createdAt } = record;
-        const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
-        requireUserRole(changed);
-        if (isAdministrator(record)) requireAdministratorAmong([...others, changed], 'demoted or expired');
-        await write(() => registry.changeKey(changed));
-        if (!haveRightsChanged(record, changed)) return changed;
-        options.cancelRunsOf(id);
-        await options.closeSessionsOf(id);
-        return changed;
-      }),
-
-    async delete(id) {
-      await inTurn(async () => {
-        const { record, others } = await requireKey(id);
-        if (isAdministrator(record) && others.length > 0) requireAdministratorAmong(others, 'deleted');
-        await write(() => registry.deleteKey(id));
-        if (others.length === 0) options.onLastDeleted?.();
-      });
-      // Runs may take a while to end, for which other changes need not wait.
-      await options.deleteAllOf(id);
-    },
-
-    createFirst: () =>
-      inTurn(async () => {
-        if (hasFixedKey || (await registry.listKeys()).length > 0) return undefined;
-        return (await store({ name: 'first administrator', role: 'admin' })).key;
-      }),
-  };
+/** Whoever has the key names the person, so a person must not get an administrator's rights. */
+function requireUserRole({ role, people }: KeyFields): void {
+  if (people !== undefined && role === 'admin')
+    throw invalidField('users', 'a key that speaks for several people must have the role "user".');
 }
 
 /** Whether anything but the name has changed. */

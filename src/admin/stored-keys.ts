@@ -28,7 +28,7 @@ interface StoredKeysOptions {
 }
 
 /** A key that is good. `people`: it speaks for several, and `caller` is the key without any of them. */
-interface StoredKey {
+export interface StoredKey {
   caller: Caller;
   people?: PeopleRule | undefined;
 }

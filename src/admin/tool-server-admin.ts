@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
@@ -51,98 +51,111 @@ export interface ToolServerAdmin {
 }
 
 export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServerAdmin {
-  const { registry, inspector, parseConnection, parseConnections } = options;
+  return new RegisteredToolServers(options);
+}
+
+class RegisteredToolServers implements ToolServerAdmin {
+  readonly #options: ToolServerAdminOptions;
   /** Serializes changes, so that each merge sees the result of the previous one. */
-  const inTurn = pLimit(1);
+  readonly #inTurn = pLimit(1);
+
+  constructor(options: ToolServerAdminOptions) {
+    this.#options = options;
+  }
+
+  // All are needed, because the list may be sent back to replace everything.
+  async list(): Promise<ToolServerRecord[]> {
+    return this.#options.registry.listToolServers('all');
+  }
 
   // From the list, which includes records whose secrets cannot be decrypted: they can still be changed and get new secrets.
-  async function requireRecord(id: string): Promise<ToolServerRecord> {
+  async require(id: string): Promise<ToolServerRecord> {
     const isWanted = (candidate: ToolServerRecord): boolean => candidate.id === id;
-    const record = (await registry.listToolServers()).find(isWanted) ?? (await registry.listToolServers('all')).find(isWanted);
+    const record =
+      (await this.#options.registry.listToolServers()).find(isWanted) ??
+      (await this.#options.registry.listToolServers('all')).find(isWanted);
     if (record === undefined) throw unknownId('tool server', id, 'GET /api/tool-servers');
     return record;
   }
 
+  async verify(value: unknown, signal: AbortSignal): Promise<ToolServerReport> {
+    const same = isJsonObject(value) ? new KnownRecords(await this.#options.registry.listToolServers()).withSameDocument(value) : [];
+    if (!isJsonObject(value) || same[0] === undefined)
+      return this.#options.inspector.verify(this.#options.parseConnection(value, 'database'), signal);
+    const before = same.find(({ id }) => id === idOf(value)) ?? same[0];
+    return this.#options.inspector.verify(this.#options.parseConnection(keepSecrets(before, value), 'database'), signal);
+  }
+
+  async create(value: unknown, signal: AbortSignal): Promise<ToolServerRecord> {
+    const title = await this.#titleFor(value, new KnownRecords(await this.#options.registry.listToolServers()), signal);
+    return this.#inTurn(async () => {
+      rejectRedactedSecrets(value);
+      const known = await this.#options.registry.listToolServers('all');
+      const taken = new Set(known.map(({ id }) => id));
+      const record = this.#options.parseConnection(withoutShownOnly(value), 'database', { title, taken });
+      const [same] = isJsonObject(value) && idOf(value) === undefined ? new KnownRecords(known).withSameDocument(value) : [];
+      if (same !== undefined) {
+        const cure = 'Change that one (PATCH), or give this connection an "id" of its own.';
+        throw new GatewayError('conflict', `The tool server "${same.id}" leads to the same document. ${cure}`);
+      }
+      if (known.length >= maxToolServers)
+        throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
+      await this.#options.registry.createToolServer(record);
+      return this.require(record.id);
+    });
+  }
+
+  change(id: string, value: unknown): Promise<ChangedToolServer> {
+    return this.#inTurn(async () => {
+      const before = await this.require(id);
+      if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with the fields to change.');
+      if (value['id'] !== undefined && value['id'] !== id)
+        throw invalidField('id', 'cannot be changed; create another connection instead.');
+      const changed = { ...this.#options.parseConnection(mergeConnection(before, value), 'database'), id };
+      await this.#options.registry.changeToolServer(changed);
+      return { record: await this.require(id), dropped: droppedSecrets(before, changed) };
+    });
+  }
+
+  async replace(values: unknown, signal: AbortSignal): Promise<ChangedToolServer[]> {
+    requireFewEnough(values);
+    const titles = await this.#titlesFor(values, signal);
+    return this.#inTurn(async () => {
+      const before = new KnownRecords(await this.#options.registry.listToolServers('all'));
+      const completed = withSecretsOf(before, values);
+      // Each step takes some ten milliseconds for a thousand connections.
+      await nextTick();
+      const wanted = this.#options.parseConnections(completed, 'database', { titles });
+      await nextTick();
+      for (const record of wanted) requireUnchanged(record, before.byId.get(record.id));
+      await this.#options.registry.replaceToolServers(wanted);
+      return (await this.#options.registry.listToolServers('all')).map((record) => {
+        const same = before.byId.get(record.id);
+        return { record, dropped: same === undefined ? [] : droppedSecrets(same, record) };
+      });
+    });
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#inTurn(() => this.#options.registry.deleteToolServer(id));
+  }
+
   /** Undefined if no id has to be derived, and for an unreachable server, whose id is derived from its URL. */
-  async function titleFor(value: unknown, known: KnownRecords, signal: AbortSignal): Promise<string | undefined> {
+  async #titleFor(value: unknown, known: KnownRecords, signal: AbortSignal): Promise<string | undefined> {
     if (!isJsonObject(value) || idOf(value) !== undefined || known.withSameDocument(value).length > 0) return undefined;
-    const record = parsedOrUndefined(() => parseConnection(withoutShownOnly(value), 'database'));
+    const record = parsedOrUndefined(() => this.#options.parseConnection(withoutShownOnly(value), 'database'));
     if (record?.isEnabled !== true) return undefined;
-    const title = (await inspector.verify(record, signal)).info?.['title'];
+    const title = (await this.#options.inspector.verify(record, signal)).info?.['title'];
     return typeof title === 'string' ? title : undefined;
   }
 
-  async function titlesFor(values: unknown, signal: AbortSignal): Promise<Map<number, string>> {
+  async #titlesFor(values: unknown, signal: AbortSignal): Promise<Map<number, string>> {
     const load = pLimit(parallelLoads);
     const entries = Array.isArray(values) ? values : [];
-    const known = new KnownRecords(await registry.listToolServers());
-    const titles = await Promise.all(entries.map((value: unknown) => load(() => titleFor(value, known, signal))));
+    const known = new KnownRecords(await this.#options.registry.listToolServers());
+    const titles = await Promise.all(entries.map((value: unknown) => load(() => this.#titleFor(value, known, signal))));
     return new Map(titles.flatMap((title, index) => (title === undefined ? [] : [[index, title] as const])));
   }
-
-  return {
-    // All are needed, because the list may be sent back to replace everything.
-    list: async () => registry.listToolServers('all'),
-    require: requireRecord,
-
-    async verify(value, signal) {
-      const same = isJsonObject(value) ? new KnownRecords(await registry.listToolServers()).withSameDocument(value) : [];
-      if (!isJsonObject(value) || same[0] === undefined) return inspector.verify(parseConnection(value, 'database'), signal);
-      const before = same.find(({ id }) => id === idOf(value)) ?? same[0];
-      return inspector.verify(parseConnection(keepSecrets(before, value), 'database'), signal);
-    },
-
-    async create(value, signal) {
-      const title = await titleFor(value, new KnownRecords(await registry.listToolServers()), signal);
-      return inTurn(async () => {
-        rejectRedactedSecrets(value);
-        const known = await registry.listToolServers('all');
-        const taken = new Set(known.map(({ id }) => id));
-        const record = parseConnection(withoutShownOnly(value), 'database', { title, taken });
-        const [same] = isJsonObject(value) && idOf(value) === undefined ? new KnownRecords(known).withSameDocument(value) : [];
-        if (same !== undefined) {
-          const cure = 'Change that one (PATCH), or give this connection an "id" of its own.';
-          throw new GatewayError('conflict', `The tool server "${same.id}" leads to the same document. ${cure}`);
-        }
-        if (known.length >= maxToolServers)
-          throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);
-        await registry.createToolServer(record);
-        return requireRecord(record.id);
-      });
-    },
-
-    change: (id, value) =>
-      inTurn(async () => {
-        const before = await requireRecord(id);
-        if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with the fields to change.');
-        if (value['id'] !== undefined && value['id'] !== id)
-          throw invalidField('id', 'cannot be changed; create another connection instead.');
-        const changed = { ...parseConnection(mergeConnection(before, value), 'database'), id };
-        await registry.changeToolServer(changed);
-        return { record: await requireRecord(id), dropped: droppedSecrets(before, changed) };
-      }),
-
-    async replace(values, signal) {
-      requireFewEnough(values);
-      const titles = await titlesFor(values, signal);
-      return inTurn(async () => {
-        const before = new KnownRecords(await registry.listToolServers('all'));
-        const completed = withSecretsOf(before, values);
-        // Each step takes some ten milliseconds for a thousand connections.
-        await nextTurn();
-        const wanted = parseConnections(completed, 'database', { titles });
-        await nextTurn();
-        for (const record of wanted) requireUnchanged(record, before.byId.get(record.id));
-        await registry.replaceToolServers(wanted);
-        return (await registry.listToolServers('all')).map((record) => {
-          const same = before.byId.get(record.id);
-          return { record, dropped: same === undefined ? [] : droppedSecrets(same, record) };
-        });
-      });
-    },
-
-    delete: (id) => inTurn(() => registry.deleteToolServer(id)),
-  };
 }
 
 /** Before anything is done for each of them. @throws GatewayError `invalid_request` */

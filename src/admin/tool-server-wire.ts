@@ -113,7 +113,7 @@ export function toListedReport(report: ToolServerReport): JsonObject {
 export function toReportWire(report: ToolServerReport): JsonObject {
   const { nextTryMs, ...rest } = report;
   return {
-    ...(rest as unknown as JsonObject),
+    ...(rest as JsonObject),
     info: report.info ?? null,
     version: report.version ?? null,
     ...(nextTryMs !== undefined && { next_try_ms: nextTryMs }),

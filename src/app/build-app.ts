@@ -180,7 +180,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     server,
     isOpen: authenticator.isOpen,
     startKey: access.startKey,
-    createFirstKey: access.keys.createFirst,
+    createFirstKey: () => access.keys.createFirst(),
     async close() {
       await runs.drain();
       access.close();

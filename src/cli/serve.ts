@@ -1,6 +1,7 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
+import type { Config } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
 import { findUnknownVariables } from '../app/config/unknown-variables.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
@@ -12,8 +13,10 @@ import { requireUsableDatabase } from '../storage/sqlite/connection/database-con
 import { loadSecret } from '../storage/secrets/secret-file.ts';
 import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
-import { isLoopbackName } from '../http/auth/authenticate.ts';
+import { isLoopbackName } from '../http/auth/open-mode.ts';
 import { openLogger } from '../observability/logger.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Registry } from '../core/stores/registry.ts';
 import { guardProcess } from './guard-process.ts';
 import { shrinkAtRest } from './shrink-at-rest.ts';
 import { version } from '../app/version.ts';
@@ -43,19 +46,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const stores = openStores({ file, secret, cacheMs: registryCacheMs });
   const { connection } = stores;
   await requireUsableDatabase(connection, file);
-  await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: little can be stored'));
+  await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be written'));
   const releaseDatabase = lockDatabase(file);
-  const time = await openBundledTimeServer({
-    store: stores.registry,
-    fixed: config.toolServers,
-    demo: config.demo,
-    start: () => startTimeServer({ host: '127.0.0.1', port: 0 }),
-  });
-  const registry = createLayeredRegistry({
-    fixed: config.toolServers,
-    store: time.store,
-    onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
-  });
+  const registry = await openRegistry(config, stores.registry, logger);
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
   let address = '';
   const app = await buildApp(
@@ -92,11 +85,32 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');
     else logger.info({ signal }, 'shutting down: running answers may finish');
     await app.close();
-    await time.close();
     await registry.close();
     releaseDatabase();
     dataFolder.release();
   });
+}
+
+/** The stored tool servers, those of the configuration, and the bundled time server, which ends with the registry. */
+async function openRegistry(config: Config, store: Registry, logger: Logger): Promise<Registry> {
+  const time = await openBundledTimeServer({
+    store,
+    fixed: config.toolServers,
+    demo: config.demo,
+    start: () => startTimeServer({ host: '127.0.0.1', port: 0 }),
+  });
+  const registry = createLayeredRegistry({
+    fixed: config.toolServers,
+    store: time.store,
+    onFault: (error) => logger.error({ err: error }, 'stored tool servers cannot be read; only configured ones are offered'),
+  });
+  return {
+    ...registry,
+    async close() {
+      await time.close();
+      await registry.close();
+    },
+  };
 }
 
 /** A gateway that is never open needs a key. Printed to the terminal instead of the log, which is stored and read by others. */

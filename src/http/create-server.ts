@@ -8,7 +8,7 @@ import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';
 import { installJsonBodies } from './body/json-bodies.ts';
 import { loggedPath } from './logged-path.ts';
-import { installErrorHandling, noSniffing, sendMalformedRequest, sendMalformedUrl } from './error-handler.ts';
+import { installErrorHandling, noSniffing, sendMalformedRequest, sendMalformedUrl } from './errors/error-handler.ts';
 
 interface ServerOptions {
   logger: FastifyBaseLogger;

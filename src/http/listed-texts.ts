@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ListedTool } from '../core/tools/tool.ts';
 
-/** What is written in one turn of the event loop: little, because a schema may have been cut out of one of a megabyte. */
-const charactersPerTurn = 16 * 1024;
+/** What is written in one tick of the event loop: little, because a schema may have been cut out of one of a megabyte. */
+const charactersPerTick = 16 * 1024;
 
 /** JSON of the functions of a list, one after the other. */
 class ListText {
@@ -37,7 +37,7 @@ class ListText {
 type Written<Parts extends string> = Readonly<Record<Parts, ListText>>;
 
 export interface ListedTexts<Parts extends string> {
-  /** The texts of a list. They are written once, in many turns of the event loop. */
+  /** The texts of a list. They are written once, in many ticks of the event loop. */
   of(listed: readonly ListedTool[]): Promise<Written<Parts>>;
 }
 
@@ -53,7 +53,7 @@ export function createListedTexts<Parts extends string>(
 
   async function writeAll(listed: readonly ListedTool[]): Promise<Written<Parts>> {
     const texts = parts.map((part) => ({ part, pieces: [] as Buffer[], size: 0, ends: [] as number[] }));
-    let inThisTurn = 0;
+    let inThisTick = 0;
     for (const tool of listed) {
       const written = write(tool);
       for (const text of texts) {
@@ -61,11 +61,11 @@ export function createListedTexts<Parts extends string>(
         if (json !== '') text.pieces.push(Buffer.from(`${json},`));
         text.size += json === '' ? 0 : (text.pieces.at(-1)?.length ?? 0);
         text.ends.push(text.size);
-        inThisTurn += json.length;
+        inThisTick += json.length;
       }
-      if (inThisTurn < charactersPerTurn) continue;
-      inThisTurn = 0;
-      await nextTurn();
+      if (inThisTick < charactersPerTick) continue;
+      inThisTick = 0;
+      await nextTick();
     }
     const entries = texts.map(({ part, pieces, size, ends }) => [part, new ListText(Buffer.concat(pieces, size), ends)]);
     return Object.fromEntries(entries) as Written<Parts>;

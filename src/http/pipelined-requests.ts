@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { addressOwner } from './auth/address-owner.ts';
 import { createRequestTurns } from './request-turns.ts';
 
@@ -24,7 +24,7 @@ export function createRequestOrder(): RequestOrder {
   async function close(socket: Socket): Promise<void> {
     socket.pause();
     // Node is still handing over the requests that it has read.
-    await nextTurn();
+    await nextTick();
     await turns.take(addressOwner(socket.remoteAddress ?? ''));
     socket.destroy();
   }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { loopbackAddress, proxyHeaderIn } from './auth/authenticate.ts';
+import { loopbackAddress, proxyHeaderIn } from './auth/open-mode.ts';
 
 /**
  * Where people reach the gateway, for links: `PUBLIC_URL`, or the address that the request came to if that is one of this machine. Undefined for any

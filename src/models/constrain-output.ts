@@ -82,61 +82,90 @@ export function constrainOutput(
       isReasoningDisabled: known.reasoning?.change === 'disabled',
     };
     for (const lesson of Object.values(known)) if (lessons.isNewTo(lesson, request)) await emit([warningEvent(lesson.warning)]);
-    const off = dialect.withoutReasoning(request.parameters);
-    let last = first;
-    /** The degree that refusals alone have led to; an empty answer does not lower it. */
-    let { degree: enforced } = first;
-    let mayDisableReasoning = off !== undefined && !first.isReasoningDisabled;
-    let isReasoningCut = false;
-    /** Of the last refusal: its words that point at the form. */
-    let pointsAt: string | undefined;
-    let words = '';
-
-    const attempt = (variant: Variant, emitNext: Emit<ModelEvent>): Promise<void> => {
-      const reasoningParameters = variant.isReasoningDisabled ? off : undefined;
-      const formed: ModelRequest = {
-        ...request,
-        parameters: { ...request.parameters, ...reasoningParameters, ...dialect.form(form, variant.degree) },
-      };
-      const hasNoForm = variant.degree === 'none';
-      return requireText(backend, formed, {
-        emit: emitNext,
-        rejectsEmpty: !hasNoForm,
-        rejectsReasoningOnly: !hasNoForm || mayDisableReasoning,
-      });
-    };
-
-    function remedy(error: unknown, failed: Variant): Variant | undefined {
-      const isRefused = !(error instanceof EmptyAnswer);
-      if (isRefused && ((failed.degree === 'none' && !failed.isReasoningDisabled) || !refusesForm(error))) return undefined;
-      const hasReasoning = !isRefused && error.hasReasoning;
-      if (hasReasoning) isReasoningCut ||= error.isCut;
-      if (hasReasoning && mayDisableReasoning) last = { degree: failed.degree, isReasoningDisabled: true };
-      else {
-        // A variant that began with reasoning disabled was never tried with reasoning.
-        const next = failed === first && failed.isReasoningDisabled ? failed.degree : nextDegree(failed.degree);
-        if (isRefused && !failed.isReasoningDisabled) {
-          enforced = next;
-          pointsAt = wordsAboutForm(error);
-          words = error instanceof Error ? error.message : '';
-        }
-        last = { degree: next, isReasoningDisabled: false };
-      }
-      mayDisableReasoning &&= !last.isReasoningDisabled;
-      request.onRepeat?.(describeVariant(request, form, { variant: last, isRefused }), isRefused ? error : undefined);
-      return last;
-    }
-
-    await withRemedies(first, attempt, { emit, remedy, maxRepeats: Infinity, isAnswer: isSpoken });
-    if (enforced !== first.degree) lessons.learn(lessonAboutForm(enforced, form), { request, pointsAt, words });
-    if (last.isReasoningDisabled !== first.isReasoningDisabled && !isReasoningCut)
-      lessons.learn(lessonAboutReasoning(last.isReasoningDisabled), { request, pointsAt: undefined, rule: 'own' });
+    const attempts = new FormAttempts({ backend, dialect, request, form, first });
+    await withRemedies(first, (variant, emitNext: Emit<ModelEvent>) => attempts.attempt(variant, emitNext), {
+      emit,
+      remedy: (error, failed) => attempts.nextAfter(error, failed),
+      maxRepeats: Infinity,
+      isAnswer: isSpoken,
+    });
+    attempts.learn(lessons);
   }
 
   return {
     answer: (request, emit) =>
       request.output === undefined ? backend.answer(request, emit) : answer({ ...request, output: request.output }, emit),
   };
+}
+
+interface FormedRequest {
+  backend: ModelBackend;
+  dialect: FormDialect;
+  request: ModelRequest;
+  form: OutputForm;
+  first: Variant;
+}
+
+/** The variants of one request, from the first to the one that is answered. */
+class FormAttempts {
+  readonly #formed: FormedRequest;
+  /** The parameters that disable reasoning; undefined if it is disabled already. */
+  readonly #off: JsonObject | undefined;
+  #last: Variant;
+  /** The degree to which refusals have led; an empty answer does not lower it. */
+  #enforced: Degree;
+  #mayDisableReasoning: boolean;
+  #isReasoningCut = false;
+  /** Of the last refusal: its words that point at the form. */
+  #pointsAt: string | undefined;
+  #words = '';
+
+  constructor(formed: FormedRequest) {
+    const { dialect, request, first } = formed;
+    this.#formed = formed;
+    this.#off = dialect.withoutReasoning(request.parameters);
+    this.#last = first;
+    this.#enforced = first.degree;
+    this.#mayDisableReasoning = this.#off !== undefined && !first.isReasoningDisabled;
+  }
+
+  attempt({ degree, isReasoningDisabled }: Variant, emit: Emit<ModelEvent>): Promise<void> {
+    const { backend, dialect, request, form } = this.#formed;
+    const parameters = { ...request.parameters, ...(isReasoningDisabled && this.#off), ...dialect.form(form, degree) };
+    const rejectsEmpty = degree !== 'none';
+    const rejectsReasoningOnly = rejectsEmpty || this.#mayDisableReasoning;
+    return requireText(backend, { ...request, parameters }, { emit, rejectsEmpty, rejectsReasoningOnly });
+  }
+
+  nextAfter(error: unknown, failed: Variant): Variant | undefined {
+    const { request, form, first } = this.#formed;
+    const isRefused = !(error instanceof EmptyAnswer);
+    if (isRefused && ((failed.degree === 'none' && !failed.isReasoningDisabled) || !refusesForm(error))) return undefined;
+    const hasReasoning = !isRefused && error.hasReasoning;
+    if (hasReasoning) this.#isReasoningCut ||= error.isCut;
+    if (hasReasoning && this.#mayDisableReasoning) this.#last = { degree: failed.degree, isReasoningDisabled: true };
+    else {
+      // A variant that began with reasoning disabled was never tried with reasoning.
+      const next = failed === first && failed.isReasoningDisabled ? failed.degree : nextDegree(failed.degree);
+      if (isRefused && !failed.isReasoningDisabled) {
+        this.#enforced = next;
+        this.#pointsAt = wordsAboutForm(error);
+        this.#words = error instanceof Error ? error.message : '';
+      }
+      this.#last = { degree: next, isReasoningDisabled: false };
+    }
+    this.#mayDisableReasoning &&= !this.#last.isReasoningDisabled;
+    request.onRepeat?.(describeVariant(request, form, { variant: this.#last, isRefused }), isRefused ? error : undefined);
+    return this.#last;
+  }
+
+  learn(lessons: ModelLessons): void {
+    const { request, form, first } = this.#formed;
+    if (this.#enforced !== first.degree)
+      lessons.learn(lessonAboutForm(this.#enforced, form), { request, pointsAt: this.#pointsAt, words: this.#words });
+    if (this.#last.isReasoningDisabled !== first.isReasoningDisabled && !this.#isReasoningCut)
+      lessons.learn(lessonAboutReasoning(this.#last.isReasoningDisabled), { request, pointsAt: undefined, rule: 'own' });
+  }
 }
 
 /** The model returned no text. */

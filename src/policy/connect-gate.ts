@@ -29,22 +29,44 @@ interface Asking {
  * Shows the run's session a link and goes on as soon as the person has connected, whichever way they did; where nobody can be asked, the run is
  * suspended. Calls of one run that need the same server share one link.
  */
-export function createConnectGate({ sendElicitation, credentials, makeLink, timeoutMs }: ConnectGateOptions): ConnectGate {
-  const asking = new Map<string, Asking>();
+export function createConnectGate(options: ConnectGateOptions): ConnectGate {
+  return new AskingGate(options);
+}
 
-  async function ask({ run, server: { server, name } }: ConnectRequest, signal: AbortSignal): Promise<Asked> {
+class AskingGate implements ConnectGate {
+  readonly #options: ConnectGateOptions;
+  /** By run and server. */
+  readonly #asking = new Map<string, Asking>();
+
+  constructor(options: ConnectGateOptions) {
+    this.#options = options;
+  }
+
+  async connect(request: ConnectRequest): ReturnType<ConnectGate['connect']> {
+    const { run, tool, callId, server } = request;
+    if (!canBeAsked(run) && run.suspension === undefined) return { type: 'refused' };
+    const data = { id: callId, tool, server: server.server };
+    request.emit({ type: 'connect.request', data: { ...data, name: server.name } });
+    const outcome = canBeAsked(run) ? await this.#askOnce(request) : 'unavailable';
+    if (outcome === 'unavailable' && run.suspension !== undefined) return { type: 'waiting' };
+    request.emit({ type: 'connect.response', data: { ...data, outcome } });
+    if (outcome === 'connected') return { type: 'connected' };
+    return { type: 'refused', ...(outcome !== 'unavailable' && { message: refusal(request, outcome, this.#options.timeoutMs) }) };
+  }
+
+  async #ask({ run, server: { server, name } }: ConnectRequest, signal: AbortSignal): Promise<Asked> {
     const { caller } = run;
     const { promise: connected, resolve } = Promise.withResolvers<Asked>();
-    const unwatch = credentials().watch(caller.id, server, () => resolve('connected'));
+    const unwatch = this.#options.credentials().watch(caller.id, server, () => resolve('connected'));
     const answered = new AbortController();
     try {
-      if (await isConnected(caller, server)) return 'connected';
-      const url = await makeLink(caller, server, run.address?.());
+      if (await this.#isConnected(caller, server)) return 'connected';
+      const url = await this.#options.makeLink(caller, server, run.address?.());
       if (url === undefined) return 'unavailable';
       const data = { run_id: run.runId, server, name, url, ...promptFor(name) };
       const ends = AbortSignal.any([signal, answered.signal]);
-      const deadline = AbortSignal.timeout(timeoutMs);
-      const reply = sendElicitation({ type: 'connect', data }, { run, signal: ends, timeoutMs });
+      const deadline = AbortSignal.timeout(this.#options.timeoutMs);
+      const reply = this.#options.sendElicitation({ type: 'connect', data }, { run, signal: ends, timeoutMs: this.#options.timeoutMs });
       const answer = reply.then((given): Asked | undefined => {
         if (given.type === 'expired') return 'expired';
         if (given.type !== 'answered') return 'unavailable';
@@ -64,20 +86,20 @@ export function createConnectGate({ sendElicitation, credentials, makeLink, time
     }
   }
 
-  async function isConnected(caller: Caller, server: string): Promise<boolean> {
-    return (await credentials().stateOf(caller, server)) === 'connected';
+  async #isConnected(caller: Caller, server: string): Promise<boolean> {
+    return (await this.#options.credentials().stateOf(caller, server)) === 'connected';
   }
 
-  async function askOnce(request: ConnectRequest): Promise<Asked> {
+  async #askOnce(request: ConnectRequest): Promise<Asked> {
     const key = JSON.stringify([request.run.runId, request.server.server]);
-    let shared = asking.get(key);
+    let shared = this.#asking.get(key);
     if (shared === undefined) {
       const end = new AbortController();
-      const outcome = ask(request, end.signal).finally(() => asking.delete(key));
+      const outcome = this.#ask(request, end.signal).finally(() => this.#asking.delete(key));
       // Whoever waits for it may have left.
       outcome.catch(() => undefined);
       shared = { outcome, end, waiting: 0 };
-      asking.set(key, shared);
+      this.#asking.set(key, shared);
     }
     shared.waiting += 1;
     try {
@@ -87,24 +109,10 @@ export function createConnectGate({ sendElicitation, credentials, makeLink, time
       if (shared.waiting === 0) shared.end.abort(new Error('No call waits for this server any more.'));
     }
   }
-
-  return {
-    async connect(request) {
-      const { run, tool, callId, server } = request;
-      if (!canBeAsked(run) && run.suspension === undefined) return { type: 'refused' };
-      const data = { id: callId, tool, server: server.server };
-      request.emit({ type: 'connect.request', data: { ...data, name: server.name } });
-      const outcome = canBeAsked(run) ? await askOnce(request) : 'unavailable';
-      if (outcome === 'unavailable' && run.suspension !== undefined) return { type: 'waiting' };
-      request.emit({ type: 'connect.response', data: { ...data, outcome } });
-      if (outcome === 'connected') return { type: 'connected' };
-      return { type: 'refused', ...(outcome !== 'unavailable' && { message: refusal(request, outcome, timeoutMs) }) };
-    },
-  };
 }
 
 function promptFor(name: string): { title: string; message: string } {
-  return { title: `Connect to ${name}?`, message: `To go on, ${name} has to know who you are.` };
+  return { title: `Connect to ${name}?`, message: `To continue, ${name} needs to know who you are.` };
 }
 
 function refusal({ tool, server: { name } }: ConnectRequest, outcome: 'cancelled' | 'expired', timeoutMs: number): string {

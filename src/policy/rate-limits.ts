@@ -1,8 +1,8 @@
-import type { CallerLimits } from '../core/callers/caller.ts';
+import type { Caller, CallerLimits } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
-import type { RateLimiter } from '../core/callers/rate-limit.ts';
+import type { RateLimiter, Release } from '../core/callers/rate-limit.ts';
 
 /**
  * Lists of functions that one caller may read within sixty seconds (`GET /api/tools`, `GET /api/tools/openapi.json`, `tools/list`). Agents read one for
@@ -44,17 +44,72 @@ interface RateLimiterOptions {
 }
 
 /** Limits of callers, counted in this process. */
-export function createRateLimiter({ now, elapsed, tokensToday = () => 0 }: RateLimiterOptions): RateLimiter {
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  return new CountingLimiter(options);
+}
+
+class CountingLimiter implements RateLimiter {
+  readonly #options: RateLimiterOptions;
   /** By key, so that many people of one key push out nobody of another. */
-  const countsOfKeys = new Map<string, Map<string, Count>>();
+  readonly #countsOfKeys = new Map<string, Map<string, Count>>();
+
+  constructor(options: RateLimiterOptions) {
+    this.#options = options;
+  }
+
+  admit({ id, person, limits: own, totalLimits }: Caller): Release {
+    if (own === undefined && totalLimits === undefined) return releaseNothing;
+    const who = person === undefined ? 'This key' : 'You';
+    const rules = [
+      { id, countedFor: id, who, allowed: own },
+      // Counted as one more person, with an id that nobody can have.
+      { id: personCallerId(keyIdOf(id), ''), countedFor: keyIdOf(id), who: 'All users of this key together', allowed: totalLimits },
+    ].flatMap(({ allowed, ...rule }) => (allowed === undefined ? [] : [{ ...rule, ...allowed }]));
+    for (const rule of rules) this.#requireRoom(rule);
+    for (const rule of rules) this.#requireRequest(rule);
+    const time = this.#options.elapsed();
+    const admitted = rules.map(({ id: counted, requestsPerMinute }) => {
+      const count = this.#countOf(counted);
+      if (requestsPerMinute !== undefined) count.requests.push(time);
+      count.running += 1;
+      return count;
+    });
+    let isReleased = false;
+    return () => {
+      if (!isReleased) for (const count of admitted) count.running -= 1;
+      isReleased = true;
+    };
+  }
+
+  admitMessage(caller: Caller): void {
+    const allowed = limits.socketMessagesPerMinute;
+    const { messages } = this.#countOf(caller.id);
+    this.#requireTime(
+      messages,
+      allowed,
+      (seconds) => `A caller may send ${allowed} messages a minute over sockets. Try again in ${seconds} s.`,
+    );
+    messages.push(this.#options.elapsed());
+  }
+
+  admitRead(caller: Caller): void {
+    const allowed = readsPerMinute;
+    const { reads } = this.#countOf(caller.id);
+    this.#requireTime(
+      reads,
+      allowed,
+      (seconds) => `A caller may read ${allowed} lists of functions a minute. Read the list once and keep it. Try again in ${seconds} s.`,
+    );
+    reads.push(this.#options.elapsed());
+  }
 
   /** The caller's count, moved to the end of its map, which is thus ordered by activity, least recent first. */
-  function countOf(id: string): Count {
+  #countOf(id: string): Count {
     const keyId = keyIdOf(id);
-    const counts = countsOfKeys.get(keyId) ?? new Map<string, Count>();
-    countsOfKeys.delete(keyId);
-    countsOfKeys.set(keyId, counts);
-    if (countsOfKeys.size > maxEach) forgetQuietestKey();
+    const counts = this.#countsOfKeys.get(keyId) ?? new Map<string, Count>();
+    this.#countsOfKeys.delete(keyId);
+    this.#countsOfKeys.set(keyId, counts);
+    if (this.#countsOfKeys.size > maxEach) this.#forgetQuietestKey();
     const count = counts.get(id) ?? { requests: [], messages: [], reads: [], running: 0 };
     counts.delete(id);
     counts.set(id, count);
@@ -62,25 +117,17 @@ export function createRateLimiter({ now, elapsed, tokensToday = () => 0 }: RateL
     return count;
   }
 
-  function forgetQuietest(counts: Map<string, Count>): void {
-    for (const [id, { running }] of counts) {
-      if (running > 0) continue;
-      counts.delete(id);
-      return;
-    }
-  }
-
-  function forgetQuietestKey(): void {
-    for (const [keyId, counts] of countsOfKeys) {
+  #forgetQuietestKey(): void {
+    for (const [keyId, counts] of this.#countsOfKeys) {
       if ([...counts.values()].some(({ running }) => running > 0)) continue;
-      countsOfKeys.delete(keyId);
+      this.#countsOfKeys.delete(keyId);
       return;
     }
   }
 
   /** Does not count it. @throws GatewayError `rate_limit_exceeded` */
-  function requireTime(times: number[], allowed: number, toMessage: (seconds: number) => string): void {
-    const time = elapsed();
+  #requireTime(times: number[], allowed: number, toMessage: (seconds: number) => string): void {
+    const time = this.#options.elapsed();
     const current = times.findIndex((begun) => time - begun < windowMs);
     times.splice(0, current === -1 ? times.length : current);
     const [oldest] = times;
@@ -90,70 +137,34 @@ export function createRateLimiter({ now, elapsed, tokensToday = () => 0 }: RateL
   }
 
   /** @throws GatewayError `rate_limit_exceeded` */
-  function requireRoom({ id, countedFor, who, concurrentRuns, tokensPerDay }: Rule): void {
-    if (tokensPerDay !== undefined && tokensToday(countedFor) >= tokensPerDay) {
-      const seconds = Math.ceil((dayMs - (now() % dayMs)) / 1_000);
+  #requireRoom({ id, countedFor, who, concurrentRuns, tokensPerDay }: Rule): void {
+    if (tokensPerDay !== undefined && (this.#options.tokensToday?.(countedFor) ?? 0) >= tokensPerDay) {
+      const seconds = Math.ceil((dayMs - (this.#options.now() % dayMs)) / 1_000);
       throw exceeded(`${who} may use ${tokensPerDay} tokens a day, and has used them. The next day begins at midnight UTC.`, seconds);
     }
-    if (concurrentRuns === undefined || countOf(id).running < concurrentRuns) return;
+    if (concurrentRuns === undefined || this.#countOf(id).running < concurrentRuns) return;
     const what = concurrentRuns === 1 ? 'one request' : `${concurrentRuns} requests`;
     throw exceeded(`${who} may have ${what} active at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
   }
 
   /** @throws GatewayError `rate_limit_exceeded` */
-  function requireRequest({ id, who, requestsPerMinute }: Rule): void {
+  #requireRequest({ id, who, requestsPerMinute }: Rule): void {
     if (requestsPerMinute === undefined) return;
     const what = requestsPerMinute === 1 ? 'one request' : `${requestsPerMinute} requests`;
-    requireTime(countOf(id).requests, requestsPerMinute, (seconds) => `${who} may make ${what} a minute. Try again in ${seconds} s.`);
+    this.#requireTime(
+      this.#countOf(id).requests,
+      requestsPerMinute,
+      (seconds) => `${who} may make ${what} a minute. Try again in ${seconds} s.`,
+    );
   }
+}
 
-  return {
-    admit({ id, person, limits: own, totalLimits }) {
-      if (own === undefined && totalLimits === undefined) return releaseNothing;
-      const who = person === undefined ? 'This key' : 'You';
-      const rules = [
-        { id, countedFor: id, who, allowed: own },
-        // Counted as one more person, with an id that nobody can have.
-        { id: personCallerId(keyIdOf(id), ''), countedFor: keyIdOf(id), who: 'All users of this key together', allowed: totalLimits },
-      ].flatMap(({ allowed, ...rule }) => (allowed === undefined ? [] : [{ ...rule, ...allowed }]));
-      for (const rule of rules) requireRoom(rule);
-      for (const rule of rules) requireRequest(rule);
-      const time = elapsed();
-      const admitted = rules.map(({ id: counted, requestsPerMinute }) => {
-        const count = countOf(counted);
-        if (requestsPerMinute !== undefined) count.requests.push(time);
-        count.running += 1;
-        return count;
-      });
-      let isReleased = false;
-      return () => {
-        if (!isReleased) for (const count of admitted) count.running -= 1;
-        isReleased = true;
-      };
-    },
-
-    admitMessage(caller) {
-      const allowed = limits.socketMessagesPerMinute;
-      const { messages } = countOf(caller.id);
-      requireTime(
-        messages,
-        allowed,
-        (seconds) => `A caller may send ${allowed} messages a minute over sockets. Try again in ${seconds} s.`,
-      );
-      messages.push(elapsed());
-    },
-
-    admitRead(caller) {
-      const allowed = readsPerMinute;
-      const { reads } = countOf(caller.id);
-      requireTime(
-        reads,
-        allowed,
-        (seconds) => `A caller may read ${allowed} lists of functions a minute. Read the list once and keep it. Try again in ${seconds} s.`,
-      );
-      reads.push(elapsed());
-    },
-  };
+function forgetQuietest(counts: Map<string, Count>): void {
+  for (const [id, { running }] of counts) {
+    if (running > 0) continue;
+    counts.delete(id);
+    return;
+  }
 }
 
 function releaseNothing(): void {

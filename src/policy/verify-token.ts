@@ -57,26 +57,10 @@ interface TokenVerifierOptions {
 export function createTokenVerifier({ send, now, wait = pause }: TokenVerifierOptions): TokenVerifier {
   const keySets = new LRUCache<string, JWTVerifyGetKey>({ max: maxKeySets });
 
-  async function fetchDocument(url: string): Promise<Response> {
-    const { status, body } = await send({
-      method: 'GET',
-      url,
-      headers: { accept: 'application/jwk-set+json, application/json' },
-      trust: { kind: 'configured', origin: new URL(url).origin },
-      signal: AbortSignal.timeout(timeoutMs),
-      firstByteTimeoutMs: timeoutMs,
-      idleTimeoutMs: timeoutMs,
-    });
-    const { text, isTruncated } = await readText(body, documentBytes);
-    if (isTruncated || hasMoreValuesThan(text, documentValues))
-      throw new Error(`${url} answers more than ${documentBytes} bytes or ${documentValues} values.`);
-    return new Response(text, { status });
-  }
-
   function createKeySet(url: string, jose: typeof Jose): JWTVerifyGetKey {
     const keySet = jose.createRemoteJWKSet(new URL(url), {
       timeoutDuration: timeoutMs,
-      [jose.customFetch]: fetchDocument,
+      [jose.customFetch]: (from: string) => fetchDocument(send, from),
       // Its own rule would refuse a key that is new within half a minute.
       cooldownDuration: Number.POSITIVE_INFINITY,
     });
@@ -112,7 +96,7 @@ export function createTokenVerifier({ send, now, wait = pause }: TokenVerifierOp
     },
     async readDocument(url) {
       try {
-        const response = await fetchDocument(url);
+        const response = await fetchDocument(send, url);
         if (response.status !== 200) throw new Error(`${url} answers HTTP ${response.status}`);
         return await response.json();
       } catch (error) {
@@ -122,12 +106,28 @@ export function createTokenVerifier({ send, now, wait = pause }: TokenVerifierOp
   };
 }
 
+async function fetchDocument(send: SendOutbound, url: string): Promise<Response> {
+  const { status, body } = await send({
+    method: 'GET',
+    url,
+    headers: { accept: 'application/jwk-set+json, application/json' },
+    trust: { kind: 'configured', origin: new URL(url).origin },
+    signal: AbortSignal.timeout(timeoutMs),
+    firstByteTimeoutMs: timeoutMs,
+    idleTimeoutMs: timeoutMs,
+  });
+  const { text, isTruncated } = await readText(body, documentBytes);
+  if (isTruncated || hasMoreValuesThan(text, documentValues))
+    throw new Error(`${url} answers more than ${documentBytes} bytes or ${documentValues} values.`);
+  return new Response(text, { status });
+}
+
 const pause = (ms: number): Promise<void> => setTimeout(ms, undefined, { ref: false });
 
 /** Whatever is wrong with the token itself is the client's; undefined for anything else, which means that the key set cannot be had. */
 function whyRefused(error: unknown, { errors }: typeof Jose): string | undefined {
   if (error instanceof errors.JWTExpired) return 'it has expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" is not what is demanded`;
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" does not have the required value`;
   const isOfToken = [
     errors.JWSSignatureVerificationFailed,
     errors.JWSInvalid,

@@ -4,6 +4,7 @@ import { approvalsByName, blocksByName } from '../shared/name-pattern.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { whyNotForwarded } from '../core/chat/request-headers.ts';
+import { headerName } from '../shared/header-name.ts';
 
 /** Of a connection, of its `config` and of its `info`, each: every value may have to be encrypted separately. */
 const maxKeys = 1_000;
@@ -12,9 +13,6 @@ const maxKeys = 1_000;
 const maxEntries = 25_000;
 /** Of ten thousand names, separated by commas. */
 const longestNames = 640_000;
-
-/** A token as in RFC 9110, section 5.6.2. */
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Set by the HTTP client; a fixed value would break the request or smuggle a second one into it. */
 const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive']);

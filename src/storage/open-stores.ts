@@ -14,12 +14,12 @@ import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
 import { createSqliteOAuthClients } from './sqlite/sqlite-oauth-clients.ts';
-import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
+import { createSqliteRegistry } from './sqlite/registry/sqlite-registry.ts';
 import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
 import { createSqliteSignIns } from './sqlite/sqlite-sign-ins.ts';
 import { createSqliteUsage } from './sqlite/sqlite-usage.ts';
-import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
+import { createSqliteWaitingRuns } from './sqlite/waiting-runs/sqlite-waiting-runs.ts';
 
 interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
   /** Encrypts credentials, suspended runs, stored responses and notes about chats. */

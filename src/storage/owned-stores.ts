@@ -9,7 +9,7 @@ import type { SignInStore } from '../core/stores/sign-in-store.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { UsageStore } from '../core/stores/usage-store.ts';
 
-/** Every store in which something belongs to somebody. */
+/** Every store whose records belong to a key or a person. */
 export interface OwnedStores {
   runs: RunStore;
   waitingRuns: WaitingRunStore;
@@ -23,34 +23,25 @@ export interface OwnedStores {
   usage: UsageStore;
 }
 
-/** How what belongs to a key and its people, or to one of them, is deleted while they may be at work. */
+/** Deletes the data of a key and its people, or of one person, while their requests may still be running. */
 export interface Owners {
-  /** From now on the stores drop what they are given for this owner, for work that ends has more to say. `reopen`: for a person, who may come again. */
+  /** From now on the stores discard writes for this owner, because work that is ending may still write. `reopen`: for a person, who may return. */
   close(ownerId: string): { reopen: () => void };
-  /** Deletes everything of an owner, in memory too. False if nobody of that id was known. */
+  /** Deletes everything of an owner, in memory too. False if the id is unknown. */
   deleteAllOf(ownerId: string): Promise<boolean>;
-  /** For whatever keeps something of callers in memory. */
+  /** For components that cache data of callers in memory. */
   onDeleted: (forget: (ownerId: string) => void) => void;
 }
 
 /** Wraps the stores; only the wrapped ones may be used from then on. */
 export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners } {
-  /** Keys remain in it: there are no more than administrators delete while the process runs. */
-  const closed = new Set<string>();
-  const listeners: ((ownerId: string) => void)[] = [];
-  const isClosed = (callerId: string): boolean => closed.has(callerId) || closed.has(keyIdOf(callerId));
-  /** For what a client is told to be kept. @throws GatewayError `conflict` */
-  function requireOpen(callerId: string): void {
-    if (isClosed(callerId))
-      throw new GatewayError('conflict', 'What belongs to this key or user is being deleted at this moment, so nothing was stored.');
-  }
-  const open = <Value>(callerId: string, value: Value): Value[] => (isClosed(callerId) ? [] : [value]);
+  const owners = new DeletableOwners(stores);
+  const isClosed = (callerId: string): boolean => owners.isClosed(callerId);
   const notes = (store: NoteStore): NoteStore => ({
     ...store,
     save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
   const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = stores;
-  const allNotes = [...Object.values(noteStores), fallbackNotes];
 
   return {
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
@@ -58,33 +49,33 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
       ...waitingRuns,
       save: async (run, bounds) => (isClosed(run.callerId) ? { type: 'refused' } : waitingRuns.save(run, bounds)),
     },
-    noteStores: Object.fromEntries(Object.entries(noteStores).map(([kind, store]) => [kind, notes(store)])) as unknown as NoteStores,
+    noteStores: Object.fromEntries(Object.entries(noteStores).map(([kind, store]) => [kind, notes(store)])) as NoteStores,
     fallbackNotes: notes(fallbackNotes),
     chats: {
       ...chats,
       async save(chat) {
-        requireOpen(chat.callerId);
+        owners.requireOpen(chat.callerId);
         await chats.save(chat);
       },
     },
     responses: {
       ...responses,
       async add(response) {
-        requireOpen(response.callerId);
+        owners.requireOpen(response.callerId);
         await responses.add(response);
       },
     },
     credentials: {
       ...credentials,
       async save(callerId, server, credential) {
-        requireOpen(callerId);
+        owners.requireOpen(callerId);
         await credentials.save(callerId, server, credential);
       },
     },
     signIns: {
       ...signIns,
       async add(signIn, bounds) {
-        requireOpen(signIn.callerId);
+        owners.requireOpen(signIn.callerId);
         await signIns.add(signIn, bounds);
       },
     },
@@ -93,21 +84,47 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
       add: (counts, people) =>
         usage.add(
           counts.map((count) => (isClosed(personCallerId(count.keyId, count.personId)) ? { ...count, personId: '' } : count)),
-          people.flatMap((person) => open(personCallerId(person.keyId, person.id), person)),
+          people.filter(({ keyId, id }) => !isClosed(personCallerId(keyId, id))),
         ),
     },
-    owners: {
-      close(ownerId) {
-        closed.add(ownerId);
-        return { reopen: () => void closed.delete(ownerId) };
-      },
-      async deleteAllOf(ownerId) {
-        for (const forget of listeners) forget(ownerId);
-        const all = [runs, waitingRuns, ...allNotes, chats, responses, credentials, signIns];
-        const [isKnown] = await Promise.all([usage.deleteAllOf(ownerId), ...all.map((store) => store.deleteAllOf(ownerId))]);
-        return isKnown;
-      },
-      onDeleted: (forget) => void listeners.push(forget),
-    },
+    owners,
   };
+}
+
+class DeletableOwners implements Owners {
+  readonly #stores: OwnedStores;
+  /** Deleted keys stay in it, which are as many as administrators delete while the process runs. */
+  readonly #closed = new Set<string>();
+  readonly #listeners: ((ownerId: string) => void)[] = [];
+
+  readonly onDeleted = (forget: (ownerId: string) => void): void => {
+    this.#listeners.push(forget);
+  };
+
+  constructor(stores: OwnedStores) {
+    this.#stores = stores;
+  }
+
+  close(ownerId: string): { reopen: () => void } {
+    this.#closed.add(ownerId);
+    return { reopen: () => void this.#closed.delete(ownerId) };
+  }
+
+  isClosed(callerId: string): boolean {
+    return this.#closed.has(callerId) || this.#closed.has(keyIdOf(callerId));
+  }
+
+  /** For stores whose clients learn that something was stored. @throws GatewayError `conflict` */
+  requireOpen(callerId: string): void {
+    if (this.isClosed(callerId))
+      throw new GatewayError('conflict', 'The data of this key or user is being deleted, so nothing was stored.');
+  }
+
+  async deleteAllOf(ownerId: string): Promise<boolean> {
+    for (const forget of this.#listeners) forget(ownerId);
+    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = this.#stores;
+    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns];
+    const [isKnown] = await Promise.all([usage.deleteAllOf(ownerId), ...all.map((store) => store.deleteAllOf(ownerId))]);
+    return isKnown;
+  }
 }

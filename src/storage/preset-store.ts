@@ -35,96 +35,119 @@ interface PresetStoreOptions {
 /** All presets are one fact in the registry: they are few, and are read together. */
 const factName = 'presets';
 
-export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetStoreOptions): PresetStore {
-  const fixedPresets = fixed.map((preset) => deepFreeze(copyJson(preset)));
-  const isFixed = (id: string): boolean => fixedPresets.some((preset) => preset.id === id);
-  let text: string | undefined;
-  let stored: PresetRecord[] = [];
-  /** Those of the file, and the stored ones with other ids. */
-  let all: readonly PresetRecord[] = fixedPresets;
-  let readAt = -Infinity;
-  let lastChange: Promise<unknown> = Promise.resolve();
+export function createPresetStore(options: PresetStoreOptions): PresetStore {
+  return new RegisteredPresets(options);
+}
 
-  function isFresh(): boolean {
-    const time = now();
-    return time >= readAt && time - readAt < cacheMs;
+class RegisteredPresets implements PresetStore {
+  readonly #options: PresetStoreOptions;
+  readonly #fixedPresets: readonly PresetRecord[];
+  #text: string | undefined;
+  #stored: PresetRecord[] = [];
+  /** Those of the file, and the stored ones with other ids. */
+  #all: readonly PresetRecord[];
+  #readAt = -Infinity;
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  constructor(options: PresetStoreOptions) {
+    this.#options = options;
+    this.#fixedPresets = options.fixed.map((preset) => deepFreeze(copyJson(preset)));
+    this.#all = this.#fixedPresets;
+  }
+
+  async list(): Promise<PresetRecord[]> {
+    return [...(await this.#readAll())];
+  }
+
+  find(id: string): MaybePromise<PresetRecord | undefined> {
+    return whenThere(this.#readAll(), (presets) => presets.find((preset) => preset.id === id));
+  }
+
+  create(value: unknown): Promise<PresetRecord> {
+    return this.#inSequence(async (presets) => {
+      const preset = parsePreset(value, { origin: 'database', createdAt: this.#options.now() });
+      if (this.#isFixed(preset.id) || presets.some(({ id }) => id === preset.id))
+        throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
+      if (presets.length >= presetsLimit)
+        throw new GatewayError('conflict', `There are ${presetsLimit} presets already. Delete one first.`);
+      await this.#save([...presets, preset]);
+      return preset;
+    });
+  }
+
+  change(id: string, value: unknown): Promise<PresetRecord> {
+    return this.#inSequence(async (presets) => {
+      const before = this.#requireStored(presets, id);
+      if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be an object with the fields to change.');
+      const merged: JsonObject = { ...toPresetWire(before), ...value, id };
+      const preset = parsePreset(merged, before);
+      await this.#save(presets.map((other) => (other === before ? preset : other)));
+      return preset;
+    });
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#inSequence(async (presets) => {
+      const before = this.#requireStored(presets, id);
+      await this.#save(presets.filter((other) => other !== before));
+    });
+  }
+
+  #isFixed(id: string): boolean {
+    return this.#fixedPresets.some((preset) => preset.id === id);
+  }
+
+  #isFresh(): boolean {
+    const time = this.#options.now();
+    return time >= this.#readAt && time - this.#readAt < (this.#options.cacheMs ?? 0);
   }
 
   /** `isStaleAllowed`: fall back to the last presets read when the store is down, so that chats go on. A change must not start from stale presets. */
-  async function readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
-    if (isFresh()) return stored;
-    const time = now();
+  async #readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
+    if (this.#isFresh()) return this.#stored;
+    const time = this.#options.now();
     let found: string | undefined;
     try {
-      found = await registry.readFact(factName);
+      found = await this.#options.registry.readFact(factName);
     } catch (error) {
-      if (isStaleAllowed && error instanceof GatewayError && error.code === 'storage_unavailable') return stored;
+      if (isStaleAllowed && error instanceof GatewayError && error.code === 'storage_unavailable') return this.#stored;
       throw error;
     }
-    if (found !== text) {
-      stored = parseStored(found);
-      all = [...fixedPresets, ...stored.filter(({ id }) => !isFixed(id))];
+    if (found !== this.#text) {
+      this.#stored = parseStored(found);
+      this.#all = [...this.#fixedPresets, ...this.#stored.filter(({ id }) => !this.#isFixed(id))];
     }
-    text = found;
-    readAt = time;
-    return stored;
+    this.#text = found;
+    this.#readAt = time;
+    return this.#stored;
   }
 
-  function readAll(): MaybePromise<readonly PresetRecord[]> {
-    return isFresh() ? all : readStored({ isStaleAllowed: true }).then(() => all);
+  #readAll(): MaybePromise<readonly PresetRecord[]> {
+    return this.#isFresh() ? this.#all : this.#readStored({ isStaleAllowed: true }).then(() => this.#all);
   }
 
-  async function save(presets: readonly PresetRecord[]): Promise<void> {
-    readAt = -Infinity;
-    await registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
+  async #save(presets: readonly PresetRecord[]): Promise<void> {
+    this.#readAt = -Infinity;
+    await this.#options.registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
   }
 
   /** Runs changes one at a time, each on the result of the one before. */
-  function inSequence<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
-    const result = lastChange.then(async () => {
-      readAt = -Infinity;
-      return change(await readStored());
+  #inSequence<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
+    const result = this.#lastChange.then(async () => {
+      this.#readAt = -Infinity;
+      return change(await this.#readStored());
     });
-    lastChange = result.catch(() => undefined);
+    this.#lastChange = result.catch(() => undefined);
     return result;
   }
 
-  function requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
-    if (isFixed(id))
+  #requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
+    if (this.#isFixed(id))
       throw new GatewayError('read_only', `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`);
     const found = presets.find((preset) => preset.id === id);
     if (found === undefined) throw unknownId('preset', id, 'GET /api/presets');
     return found;
   }
-
-  return {
-    list: async () => [...(await readAll())],
-    find: (id) => whenThere(readAll(), (presets) => presets.find((preset) => preset.id === id)),
-    create: (value) =>
-      inSequence(async (presets) => {
-        const preset = parsePreset(value, { origin: 'database', createdAt: now() });
-        if (isFixed(preset.id) || presets.some(({ id }) => id === preset.id))
-          throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
-        if (presets.length >= presetsLimit)
-          throw new GatewayError('conflict', `There are ${presetsLimit} presets already. Delete one first.`);
-        await save([...presets, preset]);
-        return preset;
-      }),
-    change: (id, value) =>
-      inSequence(async (presets) => {
-        const before = requireStored(presets, id);
-        if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be an object with the fields to change.');
-        const merged: JsonObject = { ...toPresetWire(before), ...value, id };
-        const preset = parsePreset(merged, before);
-        await save(presets.map((other) => (other === before ? preset : other)));
-        return preset;
-      }),
-    delete: (id) =>
-      inSequence(async (presets) => {
-        const before = requireStored(presets, id);
-        await save(presets.filter((other) => other !== before));
-      }),
-  };
 }
 
 function toStored(preset: PresetRecord): JsonObject {

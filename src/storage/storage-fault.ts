@@ -96,7 +96,7 @@ function obstacleOf(file: string): string {
   if (isFolder(file) === true) return 'it is a folder; correct the path';
   if (!isAllowed(folder, constants.R_OK | constants.W_OK | constants.X_OK))
     return 'this user may not write in its folder; correct the permissions';
-  if (isFolder(file) === undefined) return 'it is not there; restore it, or restart the gateway to begin anew';
+  if (isFolder(file) === undefined) return 'it is missing; restore it, or restart the gateway to create a new one';
   if (!isAllowed(file, constants.R_OK | constants.W_OK)) return 'this user may not read and write it; correct its permissions';
   return 'the system refuses it; check the path and the limit of open files';
 }

@@ -130,10 +130,7 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
   if (connection.per_user === true)
     throw invalidAt([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
   if (connection.auth_type === 'oauth')
-    throw invalidAt(
-      [...path, 'auth_type'],
-      '"oauth" needs a server with a url: nobody signs in at a process. Give it what it needs in env',
-    );
+    throw invalidAt([...path, 'auth_type'], '"oauth" needs a server with a url: a process has no sign-in. Set the values it needs in env');
   if (connection.forward_headers?.length)
     throw invalidAt([...path, 'forward_headers'], 'needs a server with a url: a process gets no headers');
   return { ...connection, process: { ...started, environment } };

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { runAside } from '../workers/run-aside.ts';
@@ -162,7 +162,7 @@ function toCheck(errors: string[]): ValueCheck {
 
 let lastCompiled: Promise<unknown> = Promise.resolve();
 
-/** Compiles one schema per turn of the event loop: a round of calls may need dozens of new ones, of a few milliseconds each. */
+/** Compiles one schema per tick of the event loop: a round of calls may need dozens of new ones, of a few milliseconds each. */
 function compileInTurn(known: KnownSchema, schema: JsonObject): Promise<FindErrors | undefined> {
   const compiling = lastCompiled.then(() => {
     if (known.findErrors !== undefined || known.place === 'nowhere') return known.findErrors;
@@ -170,7 +170,7 @@ function compileInTurn(known: KnownSchema, schema: JsonObject): Promise<FindErro
     if (known.findErrors === undefined) known.place = 'nowhere';
     return known.findErrors;
   });
-  lastCompiled = compiling.then(() => nextTurn());
+  lastCompiled = compiling.then(() => nextTick());
   return compiling;
 }
 

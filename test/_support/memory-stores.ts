@@ -5,7 +5,7 @@ import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.
 import type { RunStore } from '../../src/core/runs/run-log.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import type { Stores } from '../../src/storage/open-stores.ts';
-import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';
+import { createSqliteRegistry } from '../../src/storage/sqlite/registry/sqlite-registry.ts';
 
 /** Stores of a database in memory, each call in one of its own. */
 export function memoryStores(now?: () => number): Stores {

@@ -27,7 +27,7 @@ import { createSqliteChats, storedChatsCharacters } from '../../src/storage/sqli
 import { createSqliteResponses, storedResponsesCharacters } from '../../src/storage/sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteSignIns } from '../../src/storage/sqlite/sqlite-sign-ins.ts';
-import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
+import { createSqliteWaitingRuns } from '../../src/storage/sqlite/waiting-runs/sqlite-waiting-runs.ts';
 import { createFunctionStates, stateChats } from '../../src/tools/functions/run/function-state.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { memoryContinuations } from '../_support/continuations.ts';

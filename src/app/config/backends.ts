@@ -4,6 +4,7 @@ import { readSection } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { SettingOrigin, SettingsReader } from './read-settings.ts';
 import { httpUrl } from './setting-values.ts';
+import { headerName } from '../../shared/header-name.ts';
 
 /** A server of models. */
 export interface BackendConfig {
@@ -49,7 +50,7 @@ const backendSchema = z
     key: line.nullish(),
     prefix: line.nullish(),
     name: line.nullish(),
-    headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~\w-]+$/, 'is not a header name'), line).nullish(),
+    headers: z.record(z.string().regex(headerName, 'is not a header name'), line).nullish(),
     max_context: z.int().min(512).max(16_777_216).nullish(),
     schemas: z.enum(['plain', 'openai', 'ollama', 'gemini', 'llama-cpp']).nullish(),
   })

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { OutboundError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import { isLoopbackName } from '../../http/auth/authenticate.ts';
+import { isLoopbackName } from '../../http/auth/open-mode.ts';
 import { getLocally } from '../get-locally.ts';
 
 /** Docker and Podman leave these files; elsewhere nothing is said about containers. */

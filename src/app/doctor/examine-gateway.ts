@@ -2,7 +2,7 @@ import type { Finding, Section } from '../../core/finding.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
-import { isLoopbackName } from '../../http/auth/authenticate.ts';
+import { isLoopbackName } from '../../http/auth/open-mode.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { historyToolId } from '../../tools/catalog/history-tool.ts';

@@ -1,4 +1,4 @@
-import type { describedRoutes } from '../../http/description/described-routes.ts';
+import type { describedRoutes } from '../../http/routes/gateway/described-routes.ts';
 
 /** Every route of the gateway, with the schemas that its OpenAPI document is made of. */
 type Routes = ReturnType<typeof describedRoutes>;

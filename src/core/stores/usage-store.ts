@@ -52,7 +52,7 @@ export interface PeoplePage {
  * @throws GatewayError `storage_unavailable`
  */
 export interface UsageStore {
-  /** Adds the counts to those that are stored, and notes the people, all or nothing, in one turn of the event loop. */
+  /** Adds the counts to those that are stored, and notes the people, all or nothing, in one tick of the event loop. */
   add(counts: readonly UsageCounts[], people: readonly KnownPerson[]): Promise<void>;
   report(query: UsageQuery): Promise<UsageRow[]>;
   /** Tokens of a day, in and out, of each key and person. */

@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import ipaddr from 'ipaddr.js';
 import { fixedCallerId, openCallerId } from '../../core/callers/caller.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -9,10 +8,12 @@ import type { NamedPerson, PersonTokens } from '../../core/callers/people.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys } from '../../admin/stored-keys.ts';
+import type { StoredKey } from '../../admin/stored-keys.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { identifyPerson, personNeeded } from './identify-person.ts';
 import type { PersonSource } from './identify-person.ts';
+import { openModeRefusal, single, strangerRefusal } from './open-mode.ts';
 
 /** The parts of an HTTP request that authentication reads. Header names are in lower case. */
 export interface Credentials {
@@ -80,58 +81,25 @@ const openCaller: Caller = { id: openCallerId, name: openCallerId, role: 'user',
 const openAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: true };
 const startAdministrator: Caller = { id: openCallerId, role: 'admin', isOpen: false };
 const fixedCaller: Caller = { id: fixedCallerId, name: 'administrator', role: 'admin', isOpen: false };
-/** Headers that proxies add: those of RFC 7239 and RFC 9110, of nginx and Envoy, and of tunnels and CDNs. */
-const proxyHeader =
-  /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-.+|x-envoy-.+|x-azure-.+|x-real-ip|x-(?:cluster-)?client-ip|(?:true|fly|fastly)-client-ip|cf-.+|tailscale-.+|ngrok-.+)$/;
-
 /**
  * Finds the caller of a request. The gateway is in open mode only on a loopback address, without `TOOLWHARF_ADMIN_KEY`, `auth.oidc` and any stored key.
  * Expired keys count too: a key that expires must never open the gateway.
  */
-export function createAuthenticator({
-  registry,
-  adminKey,
-  metricsKey,
-  startKey,
-  isLoopback,
-  pepper,
-  now,
-  allowedOrigins = [],
-  onExpiring,
-  personTokens,
-  oidc,
-  onPerson,
-}: AuthenticatorOptions): Authenticator {
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { adminKey, metricsKey, startKey, isLoopback, pepper, oidc, allowedOrigins = [] } = options;
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
   const startHash = startKey === undefined ? undefined : digest(startKey);
   const metricsHash = metricsKey === undefined ? undefined : digest(metricsKey);
-  const stored = createStoredKeys({ registry, now, onExpiring });
+  const stored = createStoredKeys(options);
 
-  const isKey = (token: string, expected: Buffer | undefined): boolean =>
-    expected !== undefined && timingSafeEqual(digest(token), expected);
   const mayBeOpen = isLoopback && fixedHash === undefined && oidc === undefined;
   const isOpen = (): MaybePromise<boolean> => mayBeOpen && whenThere(stored.hasAny(), (hasAny) => !hasAny);
 
   function findByToken(token: string, source: PersonSource, needsPerson = true): MaybePromise<Caller | undefined> {
     if (isKey(token, fixedHash)) return fixedCaller;
     if (isKey(token, startHash)) return startAdministrator;
-    if (oidc?.isToken(token) === true) return oidc.find(token).then(known);
-    return whenThere(stored.find(hashKey(token, pepper)), (key) => {
-      if (key?.people === undefined) return key?.caller;
-      const { caller, people } = key;
-      return whenThere(identifyPerson(people, source, personTokens), (named) => {
-        // Only one who was named before: a token that has just been verified has not ended.
-        if (named?.tokenExpiresAt !== undefined && named.tokenExpiresAt <= now()) return undefined;
-        if (named !== undefined) return known(asPerson(caller, named));
-        if (needsPerson) throw personNeeded(people);
-        return caller;
-      });
-    });
-  }
-
-  function known(caller: Caller): Caller {
-    onPerson?.(caller);
-    return caller;
+    if (oidc?.isToken(token) === true) return oidc.find(token).then((caller) => reportPerson(options, caller));
+    return whenThere(stored.find(hashKey(token, pepper)), (key) => key && findOwner(options, key, { source, needsPerson }));
   }
 
   const findOpenCaller = async (request: Credentials): Promise<Caller | undefined> =>
@@ -176,6 +144,31 @@ export function createAuthenticator({
   };
 }
 
+/** The key itself, or the person whom the request names. @throws GatewayError `user_required`, and as `identifyPerson` */
+function findOwner(
+  options: AuthenticatorOptions,
+  { caller, people }: StoredKey,
+  { source, needsPerson }: { source: PersonSource; needsPerson: boolean },
+): MaybePromise<Caller | undefined> {
+  if (people === undefined) return caller;
+  return whenThere(identifyPerson(people, source, options.personTokens), (named) => {
+    // Only one who was named before: a token that has just been verified has not ended.
+    if (named?.tokenExpiresAt !== undefined && named.tokenExpiresAt <= options.now()) return undefined;
+    if (named !== undefined) return reportPerson(options, asPerson(caller, named));
+    if (needsPerson) throw personNeeded(people);
+    return caller;
+  });
+}
+
+function reportPerson({ onPerson }: AuthenticatorOptions, person: Caller): Caller {
+  onPerson?.(person);
+  return person;
+}
+
+function isKey(token: string, expected: Buffer | undefined): boolean {
+  return expected !== undefined && timingSafeEqual(digest(token), expected);
+}
+
 function asPerson(key: Caller, { person, tokenExpiresAt }: NamedPerson): Caller {
   const caller = { ...key, id: personCallerId(key.id, person.id), person };
   if (tokenExpiresAt === undefined) return caller;
@@ -217,73 +210,4 @@ export function tokenOf(headers: Credentials['headers']): string | undefined {
   }
   const key = single(headers['x-api-key']);
   return key === undefined || key === '' ? undefined : key;
-}
-
-/**
- * Open mode is for users of this machine only. So it refuses pages of other sites (`Origin`), DNS rebinding (`Host`), and requests through a
- * proxy, which may come from anywhere (`Forwarded` and the like).
- */
-function openModeRefusal(request: Credentials, allowedOrigins: readonly string[]): GatewayError | undefined {
-  const refusal = strangerRefusal(request);
-  if (refusal !== undefined) return refusal;
-  // Also for reads: with `*` in CORS_ALLOW_ORIGIN a browser would hand every answer to any page. So `*` never applies without a key.
-  const origin = foreignOrigin(
-    request.headers,
-    allowedOrigins.filter((allowed) => allowed !== '*'),
-  );
-  if (origin === undefined) return undefined;
-  return new GatewayError(
-    'forbidden',
-    `The page ${origin} may not use this gateway without a key. Name its origin in CORS_ALLOW_ORIGIN, or set TOOLWHARF_ADMIN_KEY and send the key.`,
-  );
-}
-
-/** The part of it that holds for whatever sends the request. */
-function strangerRefusal({ headers }: Credentials): GatewayError | undefined {
-  const proxied = proxyHeaderIn(headers);
-  if (proxied !== undefined) {
-    return new GatewayError(
-      'invalid_api_key',
-      `This request came through a proxy (${proxied}), so others can reach this gateway: set TOOLWHARF_ADMIN_KEY and send it as a bearer token.`,
-    );
-  }
-  if (loopbackAddress(headers) === undefined) {
-    return new GatewayError(
-      'forbidden',
-      'Without a key this gateway answers to 127.0.0.1, localhost and [::1] only. Use one of these, or set TOOLWHARF_ADMIN_KEY.',
-    );
-  }
-  return undefined;
-}
-
-/** The `Origin` of a request, shortened, if it is neither the gateway's own nor one of the allowed ones (`*`: all); otherwise undefined. */
-export function foreignOrigin(headers: Credentials['headers'], allowed: readonly string[]): string | undefined {
-  const origin = single(headers['origin']);
-  if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return undefined;
-  const isOwn = URL.canParse(origin) && new URL(origin).host === single(headers['host'])?.toLowerCase();
-  return isOwn ? undefined : origin.slice(0, 200);
-}
-
-/** The name of a header that only proxies add. */
-export function proxyHeaderIn(headers: Credentials['headers']): string | undefined {
-  return Object.keys(headers).find((name) => proxyHeader.test(name));
-}
-
-/** The URL that `Host` names, if it is one of this machine. */
-export function loopbackAddress(headers: Credentials['headers']): string | undefined {
-  const host = single(headers['host']) ?? '';
-  // No legitimate client sends user information or a path in `Host`.
-  const url = /^[^/@?#\\\s]+$/.test(host) && URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : undefined;
-  return url !== undefined && isLoopbackName(url.hostname) ? url.origin : undefined;
-}
-
-/** `localhost` or a loopback address, in any spelling that the URL parser normalises. */
-export function isLoopbackName(hostname: string): boolean {
-  if (hostname === 'localhost') return true;
-  const address = hostname.replaceAll(/^\[|\]$/g, '');
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value;
 }

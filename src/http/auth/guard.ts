@@ -4,10 +4,10 @@ import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { invalidKey, startKeyNeeded } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';
-import { sendNotFound } from '../error-handler.ts';
+import { sendNotFound } from '../errors/error-handler.ts';
 import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
-import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
+import { hasLargeBody, leaveBodyUnread } from '../errors/unread-bodies.ts';
 import { createRequestOrder } from '../pipelined-requests.ts';
 import { addressOwner } from './address-owner.ts';
 import { createRequestTurns } from '../request-turns.ts';
@@ -46,12 +46,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   const order = createRequestOrder();
   // Apart, so that many with a key do not hold up `/health`, and many without one nobody who has a key.
   const turns = { withKey: createRequestTurns(), withoutKey: createRequestTurns() };
-  app.addHook('onRoute', (route) => {
-    for (const method of [route.method].flat()) {
-      if (findAccess(method, route.url, table) === undefined)
-        throw new Error(`The route ${method} ${route.url} has no row in http/auth/route-roles.ts. Add one that says who may call it.`);
-    }
-  });
+  requireRows(app, table);
 
   /** Callers are known before their turn, which is then their own; who has no key that works is known by their address. @throws GatewayError */
   function admit(request: FastifyRequest): MaybePromise<void> {
@@ -110,6 +105,16 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
     const { expiresAt } = (request.caller as Caller | undefined) ?? {};
     if (expiresAt !== undefined && expiresAt <= now()) done(invalidKey(true));
     else done();
+  });
+}
+
+/** Makes the registration of a route without a row fail. */
+function requireRows(app: FastifyInstance, table: Readonly<Record<string, Access>>): void {
+  app.addHook('onRoute', (route) => {
+    for (const method of [route.method].flat()) {
+      if (findAccess(method, route.url, table) === undefined)
+        throw new Error(`The route ${method} ${route.url} has no row in http/auth/route-roles.ts. Add one that says who may call it.`);
+    }
   });
 }
 

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
-import { endWithError } from '../error-handler.ts';
+import { endWithError } from '../errors/error-handler.ts';
 
 /** Incomplete bodies of one caller; beyond it the slowest is rejected. */
 export const arrivingBodiesPerCaller = 64;
@@ -46,84 +46,99 @@ const youngMs = 1_000;
  * total time limit would not do: it would either cut off a phone that uploads a picture, or tolerate one byte a second for minutes.
  */
 export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: BodyPaceOptions): void {
-  const { bytes = bodyPaceBytes, withinMs = bodyPaceMs, perCaller = arrivingBodiesPerCaller } = pace;
-  const arriving = new Map<IncomingMessage, Arrival>();
-  let timer: NodeJS.Timeout | undefined;
-
+  const arrivals = new ArrivingBodies(ownerOf, {
+    bytes: bodyPaceBytes,
+    withinMs: bodyPaceMs,
+    perCaller: arrivingBodiesPerCaller,
+    ...pace,
+  });
   app.addHook('onRequest', (request, reply, done) => {
     if (hasBody(request)) {
       // Nearly all bodies arrive with their headers and are complete by the next tick; most others once everything received is read.
       process.nextTick(() => {
-        if (!request.raw.complete) setImmediate(watchUnlessWhole, request, reply.raw);
+        if (!request.raw.complete) setImmediate(() => arrivals.watch(request, reply.raw));
       });
     }
     done();
   });
   app.addHook('onClose', (_, done) => {
-    clearInterval(timer);
+    arrivals.close();
     done();
   });
+}
 
-  function watchUnlessWhole(request: FastifyRequest, response: ServerResponse): void {
-    if (!request.raw.complete && !request.raw.destroyed) watch(request, response);
+class ArrivingBodies {
+  readonly #ownerOf: BodyPaceOptions['ownerOf'];
+  readonly #pace: BodyPace;
+  readonly #arriving = new Map<IncomingMessage, Arrival>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ownerOf: BodyPaceOptions['ownerOf'], pace: BodyPace) {
+    this.#ownerOf = ownerOf;
+    this.#pace = pace;
   }
 
-  function watch(request: FastifyRequest, response: ServerResponse): void {
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  watch(request: FastifyRequest, response: ServerResponse): void {
     const { raw } = request;
+    if (raw.complete || raw.destroyed) return;
     const { socket } = raw;
     // Injected requests of tests have no real socket.
     if (!(socket instanceof Socket)) return;
     const now = performance.now();
     const firstByte = socket.bytesRead;
-    arriving.set(raw, { request, response, socket, startedAt: now, firstByte, windowByte: firstByte, windowAt: now });
+    this.#arriving.set(raw, { request, response, socket, startedAt: now, firstByte, windowByte: firstByte, windowAt: now });
     const forget = (): void => {
-      arriving.delete(raw);
+      this.#arriving.delete(raw);
       // Otherwise a connection that is used again would keep each of its bodies in memory until it closes.
       socket.off('close', forget);
     };
     raw.once('end', forget);
     raw.once('close', forget);
     socket.once('close', forget);
-    timer ??= setInterval(check, withinMs / checksPerWindow).unref();
-    limitCaller(request);
+    this.#timer ??= setInterval(() => this.#check(), this.#pace.withinMs / checksPerWindow).unref();
+    this.#limitCaller(request);
   }
 
-  function check(): void {
+  #check(): void {
     const now = performance.now();
-    for (const [raw, arrival] of arriving) {
-      if (raw.complete) arriving.delete(raw);
-      else if (now - arrival.windowAt >= withinMs) {
-        if (arrival.socket.bytesRead - arrival.windowByte < bytes) end(raw, arrival, tooSlow(bytes, withinMs));
+    for (const [raw, arrival] of this.#arriving) {
+      if (raw.complete) this.#arriving.delete(raw);
+      else if (now - arrival.windowAt >= this.#pace.withinMs) {
+        if (arrival.socket.bytesRead - arrival.windowByte < this.#pace.bytes) this.#end(raw, arrival, tooSlow(this.#pace));
         arrival.windowAt = now;
         arrival.windowByte = arrival.socket.bytesRead;
       }
     }
-    if (arriving.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
+    if (this.#arriving.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
-  function limitCaller(request: FastifyRequest): void {
-    const owner = keyOf(request);
-    const ofCaller = [...arriving].filter(([raw, arrival]) => !raw.complete && keyOf(arrival.request) === owner);
-    if (ofCaller.length <= perCaller) return;
+  #limitCaller(request: FastifyRequest): void {
+    const owner = this.#keyOf(request);
+    const ofCaller = [...this.#arriving].filter(([raw, arrival]) => !raw.complete && this.#keyOf(arrival.request) === owner);
+    if (ofCaller.length <= this.#pace.perCaller) return;
     const now = performance.now();
     const paceOf = ({ socket, firstByte, startedAt }: Arrival): number =>
       now - startedAt < youngMs ? Infinity : (socket.bytesRead - firstByte) / (now - startedAt);
     const [first] = ofCaller.toReversed().toSorted(([, one], [, other]) => paceOf(one) - paceOf(other));
-    if (first !== undefined) end(...first, tooMany(perCaller));
+    if (first !== undefined) this.#end(...first, tooMany(this.#pace));
   }
 
-  function keyOf(request: FastifyRequest): string {
+  #keyOf(request: FastifyRequest): string {
     try {
-      return ownerOf(request);
+      return this.#ownerOf(request);
     } catch {
       return `address ${request.ip}`;
     }
   }
 
-  function end(raw: IncomingMessage, { request, response, socket }: Arrival, error: GatewayError): void {
-    arriving.delete(raw);
+  #end(raw: IncomingMessage, { request, response, socket }: Arrival, error: GatewayError): void {
+    this.#arriving.delete(raw);
     request.log.info({ code: error.code, bytes: socket.bytesRead }, 'body rejected before it was complete');
     if (response.headersSent) socket.destroy();
     else endWithError(socket, error);
@@ -134,12 +149,12 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
-function tooSlow(bytes: number, withinMs: number): GatewayError {
+function tooSlow({ bytes, withinMs }: BodyPace): GatewayError {
   const message = `The body arrives too slowly: less than ${bytes} bytes in ${withinMs / 1_000} s.`;
   return new GatewayError('request_timeout', message);
 }
 
-function tooMany(perCaller: number): GatewayError {
+function tooMany({ perCaller }: BodyPace): GatewayError {
   const message = `This caller is sending more than ${perCaller} bodies at the same time, and this is the slowest of them. Try again in a moment.`;
   return new GatewayError('overloaded', message, { retryAfter: '1' });
 }

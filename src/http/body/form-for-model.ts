@@ -66,7 +66,7 @@ export class FormForModel {
 
   #written(piece: FormPiece): Uint8Array {
     if (piece.type === 'bytes') return piece.bytes;
-    if (isModel(piece)) throw refusal('stands in the form twice');
+    if (isModel(piece)) throw refusal('appears twice in the form');
     this.#options.checkField(piece.name);
     return this.#headOf(piece);
   }

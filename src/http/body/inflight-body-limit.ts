@@ -10,17 +10,6 @@ import { keyIdOf } from '../../core/callers/people.ts';
 const smallBodyPieces = 500;
 const bodyPieceBytes = 64;
 
-interface InflightBodyLimit {
-  /** Starts counting a body of this caller. Returns the stream to read instead of the request. */
-  count: (incoming: IncomingMessage, owner: string) => Transform;
-  /** Stops counting a body that is parsed, or no longer needed. */
-  release: (incoming: IncomingMessage) => void;
-  /** Releases the body of a client that disconnected, and aborts its signal. */
-  abort: (incoming: IncomingMessage) => void;
-  /** Aborted when the body is rejected, or its client disconnects, while it waits to be parsed. */
-  signalOf: (incoming: IncomingMessage) => AbortSignal;
-}
-
 interface ArrivingBody {
   owner: string;
   bytes: number;
@@ -32,71 +21,80 @@ interface ArrivingBody {
  * Limits the bytes of all bodies that are being received or wait to be parsed. Above the limit, the newest body of the caller with the most bytes in the
  * key with the most is rejected, so that whoever has many half-sent bodies harms no other, nor do many people of one key.
  */
-export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
-  const bodies = new Map<IncomingMessage, ArrivingBody>();
-  const sums = new Map<string, number>();
-  let sum = 0;
+export class InflightBodyLimit {
+  readonly #maxBytes: number;
+  readonly #bodies = new Map<IncomingMessage, ArrivingBody>();
+  readonly #sums = new Map<string, number>();
+  #sum = 0;
 
-  function add(body: ArrivingBody, bytes: number): void {
-    const ofOwner = (sums.get(body.owner) ?? 0) + bytes;
-    if (ofOwner === 0) sums.delete(body.owner);
-    else sums.set(body.owner, ofOwner);
-    body.bytes += bytes;
-    sum += bytes;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
-  function release(incoming: IncomingMessage): void {
-    const body = bodies.get(incoming);
+  #add(body: ArrivingBody, bytes: number): void {
+    const ofOwner = (this.#sums.get(body.owner) ?? 0) + bytes;
+    if (ofOwner === 0) this.#sums.delete(body.owner);
+    else this.#sums.set(body.owner, ofOwner);
+    body.bytes += bytes;
+    this.#sum += bytes;
+  }
+
+  /** Stops counting a body that is parsed, or no longer needed. */
+  release(incoming: IncomingMessage): void {
+    const body = this.#bodies.get(incoming);
     if (body === undefined) return;
-    bodies.delete(incoming);
-    add(body, -body.bytes);
+    this.#bodies.delete(incoming);
+    this.#add(body, -body.bytes);
   }
 
   /** Prefers incomplete bodies: a complete one will be parsed and released in a moment. */
-  function findVictim(): [IncomingMessage, ArrivingBody] | undefined {
+  #findVictim(): [IncomingMessage, ArrivingBody] | undefined {
     const ofKeys = new Map<string, number>();
-    for (const [owner, bytes] of sums) ofKeys.set(keyIdOf(owner), (ofKeys.get(keyIdOf(owner)) ?? 0) + bytes);
+    for (const [owner, bytes] of this.#sums) ofKeys.set(keyIdOf(owner), (ofKeys.get(keyIdOf(owner)) ?? 0) + bytes);
     const key = heaviestOf(ofKeys);
-    const heaviest = heaviestOf([...sums].filter(([owner]) => keyIdOf(owner) === key));
-    const ofOwner = [...bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
+    const heaviest = heaviestOf([...this.#sums].filter(([owner]) => keyIdOf(owner) === key));
+    const ofOwner = [...this.#bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
     return ofOwner.findLast(([incoming]) => !incoming.complete) ?? ofOwner.at(-1);
   }
 
-  const isTooMuch = (): boolean => sum > maxBytes;
+  #isTooMuch(): boolean {
+    return this.#sum > this.#maxBytes;
+  }
 
-  function makeRoom(): void {
-    while (isTooMuch()) {
-      const victim = findVictim();
+  #makeRoom(): void {
+    while (this.#isTooMuch()) {
+      const victim = this.#findVictim();
       if (victim === undefined) return;
-      release(victim[0]);
+      this.release(victim[0]);
       victim[1].controller.abort(overloaded());
       victim[1].counted.destroy(overloaded());
     }
   }
 
-  function count(incoming: IncomingMessage, owner: string): Transform {
+  /** Starts counting a body of this caller. Returns the stream to read instead of the request. */
+  count(incoming: IncomingMessage, owner: string): Transform {
     let pieces = 0;
     const counted = new Transform({
-      transform(piece: Buffer, _encoding, pass) {
+      transform: (piece: Buffer, _encoding, pass) => {
         // The request was rejected or answered: discard the rest of its body.
-        if (!bodies.has(incoming)) return pass();
-        add(body, piece.length);
+        if (!this.#bodies.has(incoming)) return pass();
+        this.#add(body, piece.length);
         pieces += 1;
         if (pieces > smallBodyPieces + body.bytes / bodyPieceBytes) {
           // Otherwise each chunk that has arrived with this one would be written to a destroyed stream, which is an error.
           incoming.unpipe(counted);
           return pass(tooManyPieces());
         }
-        makeRoom();
-        if (!bodies.has(incoming)) return pass();
-        if (isTooMuch()) return pass(overloaded());
+        this.#makeRoom();
+        if (!this.#bodies.has(incoming)) return pass();
+        if (this.#isTooMuch()) return pass(overloaded());
         return pass(null, piece);
       },
     });
     const controller = new AbortController();
     const body: ArrivingBody = { owner, bytes: 0, counted, controller };
-    bodies.set(incoming, body);
-    counted.once('error', () => release(incoming));
+    this.#bodies.set(incoming, body);
+    counted.once('error', () => this.release(incoming));
     // `close` also follows the end of a complete body, when its last chunks may not have passed through yet.
     incoming.once('close', () => {
       if (!incoming.complete) counted.destroy(new Error('The client disconnected before its body was complete'));
@@ -104,13 +102,17 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
     return counted;
   }
 
-  function abort(incoming: IncomingMessage): void {
-    const body = bodies.get(incoming);
-    release(incoming);
+  /** Releases the body of a client that disconnected, and aborts its signal. */
+  abort(incoming: IncomingMessage): void {
+    const body = this.#bodies.get(incoming);
+    this.release(incoming);
     body?.controller.abort(new DOMException('The client disconnected', 'AbortError'));
   }
 
-  return { count, release, abort, signalOf: (incoming) => bodies.get(incoming)?.controller.signal ?? new AbortController().signal };
+  /** Aborted when the body is rejected, or its client disconnects, while it waits to be parsed. */
+  signalOf(incoming: IncomingMessage): AbortSignal {
+    return this.#bodies.get(incoming)?.controller.signal ?? new AbortController().signal;
+  }
 }
 
 function heaviestOf(sums: Iterable<[owner: string, bytes: number]>): string {

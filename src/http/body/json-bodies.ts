@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { createInflightBodyLimit } from './inflight-body-limit.ts';
+import { InflightBodyLimit } from './inflight-body-limit.ts';
 import { installBodyPace } from './body-pace.ts';
 import type { BodyPace } from './body-pace.ts';
 import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
-import { hasLargeBody } from './unread-bodies.ts';
+import { hasLargeBody } from '../errors/unread-bodies.ts';
 
 /** All large bodies that are being received at the same time: they are in memory before they are validated. */
 const arrivingBodiesBytes = 64 * 1024 * 1024;
@@ -46,7 +46,7 @@ const reading = { maxDepth: limits.bodyDepth, prototypes: 'refuse' } as const;
 export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions = {}): void {
   const { arrivingBytes = arrivingBodiesBytes, ownerOf = () => '', pace } = options;
   app.removeContentTypeParser(['text/plain', 'application/json']);
-  const arriving = createInflightBodyLimit(arrivingBytes);
+  const arriving = new InflightBodyLimit(arrivingBytes);
   installBodyPace(app, { ownerOf, ...(pace !== undefined && { pace }) });
 
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {

@@ -117,7 +117,7 @@ function toPart(head: string): FormPiece {
   const headers = new Map<string, string>();
   for (const line of head.split('\r\n').slice(1)) {
     const colon = line.indexOf(':');
-    if (colon < 1 || controlCharacter.test(line)) throw malformed('a part has a header that is none');
+    if (colon < 1 || controlCharacter.test(line)) throw malformed('a part has a malformed header');
     headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
   }
   const parameters = parametersIn(headers.get('content-disposition') ?? '');

@@ -37,7 +37,7 @@ export const sourceShape = z
 export const serversToConnect = z.array(z.object({ server: z.string(), name: z.string(), url: z.string().optional() }));
 export const connectShape = z
   .object({ run_id: z.string(), servers: serversToConnect, token: z.string() })
-  .meta({ id: 'Connect', description: 'Tool servers to which the caller has to connect before the run goes on.' });
+  .meta({ id: 'Connect', description: 'Tool servers to which the caller has to connect before the run continues.' });
 export const approvalShape = z
   .looseObject({ run_id: z.string(), calls: z.array(z.looseObject({ id: z.string() })) })
   .meta({ id: 'Approval', description: 'Calls that wait for a human.' });

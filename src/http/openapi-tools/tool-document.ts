@@ -8,7 +8,7 @@ import { moveSchema } from './movable-schema.ts';
 const failures: Readonly<Record<number, string>> = {
   400: 'The arguments do not fit.',
   404: 'There is no such function.',
-  409: 'It needs an approval, and nobody can be asked here.',
+  409: 'The call needs an approval that cannot be requested here.',
   502: 'It failed.',
   504: 'It took too long.',
 };

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { foreignOrigin } from '../auth/authenticate.ts';
-import { leaveBodyUnread } from '../body/unread-bodies.ts';
-import { logError, toGatewayError } from '../error-handler.ts';
+import { foreignOrigin } from '../auth/open-mode.ts';
+import { leaveBodyUnread } from '../errors/unread-bodies.ts';
+import { logError, toGatewayError } from '../errors/error-handler.ts';
 import { messagePage, renderPage } from '../pages/page.ts';
 import type { Page, PageLink } from '../pages/page.ts';
 

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { isContainer, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
-/** What is serialized in one turn of the event loop: little, because a schema may have been cut out of one of a megabyte. */
+/** What is serialized in one tick of the event loop: little, because a schema may have been cut out of one of a megabyte. */
 const sliceCharacters = 16 * 1024;
 /** Levels whose members are serialized one by one: those of the answer, of a report in it, of the list of its functions. */
 const slicedLevels = 3;
@@ -29,7 +29,7 @@ async function* slicesOf(value: JsonObject): AsyncGenerator<string> {
     if (slice.length < sliceCharacters) continue;
     yield slice;
     slice = '';
-    await nextTurn();
+    await nextTick();
   }
   yield slice;
 }

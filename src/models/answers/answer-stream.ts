@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ModelEvent } from '../../core/chat/chat.ts';
 import type { OutboundBody } from '../../core/outbound.ts';
 import { runSteps } from '../../shared/emit.ts';
 import type { Emit } from '../../shared/emit.ts';
 
-/** Bytes of a stream that are read in one turn of the event loop: a hundred chunks. */
+/** Bytes of a stream that are read in one tick of the event loop: a hundred chunks. */
 export const upstreamSliceBytes = 16 * 1024;
 
 /** Parses the bytes of a streamed answer to events. */
@@ -57,7 +57,7 @@ function* readSlices(
   read: (slice: Uint8Array) => Promise<void> | undefined,
 ): Generator<Promise<void> | undefined, void> {
   for (let start = 0; start < piece.byteLength; start += upstreamSliceBytes) {
-    if (start > 0) yield nextTurn();
+    if (start > 0) yield nextTick();
     yield read(piece.subarray(start, start + upstreamSliceBytes));
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ChatMessage, ModelEvent, Usage } from '../../core/chat/chat.ts';
 import { textOf } from '../../core/chat/chat.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
@@ -22,8 +22,8 @@ export interface DemoOptions {
   newCallId?: () => string;
 }
 
-/** Words between two turns of the event loop, so that others are served while a long answer is given. */
-const wordsPerTurn = 32;
+/** Words between two ticks of the event loop, so that others are served while a long answer is given. */
+const wordsPerTick = 32;
 
 /**
  * A rule-based stand-in for a model: it chooses functions for a question by what they look like, natively or in a selection pass, and
@@ -50,10 +50,10 @@ export function createDemoBackend({ now = Date.now, newCallId = makeCallId }: De
 /** One event for each word, so that the answer streams like that of a model. */
 async function emitWords(text: string, signal: AbortSignal, emit: Emit<ModelEvent>): Promise<void> {
   const words = Array.from(text.matchAll(/\s{0,99}\S+/gu), ([word]): ModelEvent => ({ type: 'text', text: word }));
-  for (let start = 0; start < words.length; start += wordsPerTurn) {
-    if (start > 0) await nextTurn();
+  for (let start = 0; start < words.length; start += wordsPerTick) {
+    if (start > 0) await nextTick();
     signal.throwIfAborted();
-    await emit(words.slice(start, start + wordsPerTurn));
+    await emit(words.slice(start, start + wordsPerTick));
   }
 }
 

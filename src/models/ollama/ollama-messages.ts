@@ -6,7 +6,6 @@ import type { AssistantMessage, ChatMessage, ContentPart, MessageContent, ToolMe
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
-import type { ToolSpec } from '../../core/tools/tool.ts';
 import { toFunctionEntry } from '../transport/write-body.ts';
 
 /** Ollama's message. The ids link results to calls since version 0.12; older versions ignore them. */
@@ -103,14 +102,11 @@ function imageOf(part: ContentPart, path: string): string {
 export function toOllamaTools(request: Pick<ModelRequest, 'tools' | 'callerTools' | 'toolChoice'>): Tool[] {
   if (request.toolChoice === 'none') return [];
   const callerTools = request.callerTools.filter((entry) => isJsonObject(ownValue(entry, 'function')));
-  const tools = [...request.tools.map((spec) => toOllamaTool(spec)), ...(callerTools as unknown as Tool[])];
+  // Schemas are sent unchanged; Ollama drops keywords that its templates cannot render.
+  const offered = request.tools.map(({ name, description, parameters }) => toFunctionEntry({ name, description, parameters }));
+  const tools = [...offered, ...callerTools] as unknown as Tool[];
   const wanted = namedChoice(request.toolChoice);
   return wanted === undefined ? tools : tools.filter((tool) => tool.function.name === wanted);
-}
-
-/** Schemas are sent unchanged; Ollama drops keywords that its templates cannot render. */
-function toOllamaTool({ name, description, parameters }: ToolSpec): Tool {
-  return toFunctionEntry({ name, description, parameters }) as unknown as Tool;
 }
 
 function namedChoice(choice: ModelRequest['toolChoice']): string | undefined {

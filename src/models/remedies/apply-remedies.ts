@@ -27,35 +27,33 @@ export function applyRemedies(
   remedies: readonly Remedy[],
   lessonsOf: (model: string) => ModelLessons,
 ): ModelBackend {
-  const maxRepeats = remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0);
+  return new RemediedBackend(backend, remedies, lessonsOf);
+}
 
-  function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
-    const lessons = lessonsOf(request.model);
-    const known = recall(request, lessons);
-    const repeats = new Map<Remedy, number>();
-    let isGuessed = false;
+class RemediedBackend implements ModelBackend {
+  readonly #backend: ModelBackend;
+  readonly #remedies: readonly Remedy[];
+  readonly #lessonsOf: (model: string) => ModelLessons;
 
-    function recognise(refused: Omit<Refused, 'repeats'>): Learned | undefined {
-      for (const remedy of remedies) {
-        const count = repeats.get(remedy) ?? 0;
-        const recognised = count < remedy.maxRepeats ? remedy.recognise({ ...refused, repeats: count }) : undefined;
-        if (recognised === undefined || (recognised.pointsAt === undefined && isGuessed)) continue;
-        isGuessed ||= recognised.pointsAt === undefined;
-        repeats.set(remedy, count + 1);
-        return { ...recognised, remedy, refused: refused.request, words: wordsOf(refused.refusal) };
-      }
-      return undefined;
-    }
+  constructor(backend: ModelBackend, remedies: readonly Remedy[], lessonsOf: (model: string) => ModelLessons) {
+    this.#backend = backend;
+    this.#remedies = remedies;
+    this.#lessonsOf = lessonsOf;
+  }
 
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    const lessons = this.#lessonsOf(request.model);
+    const known = this.#recall(request, lessons);
+    const recognise = createRecogniser(this.#remedies);
     return withRemedies(
       known === undefined ? noChanges : { made: known, learned: [] },
-      (changes, emitNext: Emit<ModelEvent>) => attempt(request, changes, emitNext),
+      (changes, emitNext: Emit<ModelEvent>) => this.#attempt(request, changes, emitNext),
       {
         emit,
-        maxRepeats,
-        async remedy(error, { made, learned }): Promise<Changes | undefined> {
+        maxRepeats: this.#remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0),
+        remedy: async (error, { made, learned }): Promise<Changes | undefined> => {
           if (!(error instanceof GatewayError)) return undefined;
-          const next = recognise({ refusal: error, request, sent: changed(request, made), made });
+          const next = recognise({ refusal: error, request, sent: this.#changed(request, made), made });
           if (next === undefined) return undefined;
           request.signal.throwIfAborted();
           const { reason } = next.remedy;
@@ -72,9 +70,9 @@ export function applyRemedies(
   }
 
   /** The remembered lessons about this request; undefined if there are none. */
-  function recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
+  #recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
     let found: readonly Lesson[] | undefined;
-    for (const remedy of remedies) {
+    for (const remedy of this.#remedies) {
       for (const kind of remedy.kinds) {
         const known = lessons.recall(kind, request);
         if (known.length > 0) found = [...(found ?? []), ...known.filter((lesson) => remedy.concerns(lesson, request))];
@@ -83,26 +81,44 @@ export function applyRemedies(
     return found;
   }
 
-  function changed(request: ModelRequest, made: readonly Lesson[]): ModelRequest {
-    return made.reduce((next, lesson) => remedies.find(({ kinds }) => kinds.includes(lesson.kind))?.change(next, lesson) ?? next, request);
+  #changed(request: ModelRequest, made: readonly Lesson[]): ModelRequest {
+    return made.reduce(
+      (next, lesson) => this.#remedies.find(({ kinds }) => kinds.includes(lesson.kind))?.change(next, lesson) ?? next,
+      request,
+    );
   }
 
-  function attempt(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
-    if (made.length === 0) return backend.answer(request, emit);
-    return attemptChanged(request, { made, learned }, emit);
+  #attempt(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
+    if (made.length === 0) return this.#backend.answer(request, emit);
+    return this.#attemptChanged(request, { made, learned }, emit);
   }
 
-  async function attemptChanged(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
-    const lessons = lessonsOf(request.model);
+  async #attemptChanged(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
+    const lessons = this.#lessonsOf(request.model);
     const recalled = made.filter((lesson) => !learned.some((one) => one.lesson === lesson));
     const warnings = warningsAbout(recalled, request, lessons);
     if (warnings.length > 0) await emit(warnings);
-    await backend.answer(changed(request, made), emit);
+    await this.#backend.answer(this.#changed(request, made), emit);
     for (const { lesson, pointsAt, words, refused, rule } of learned)
       lessons.learn(lesson, { request: refused, pointsAt, words, ...(rule && { rule }) });
   }
+}
 
-  return { answer };
+/** Finds the remedy for each refusal of one request, within the repeats that each remedy allows. */
+function createRecogniser(remedies: readonly Remedy[]): (refused: Omit<Refused, 'repeats'>) => Learned | undefined {
+  const repeats = new Map<Remedy, number>();
+  let isGuessed = false;
+  return (refused) => {
+    for (const remedy of remedies) {
+      const count = repeats.get(remedy) ?? 0;
+      const recognised = count < remedy.maxRepeats ? remedy.recognise({ ...refused, repeats: count }) : undefined;
+      if (recognised === undefined || (recognised.pointsAt === undefined && isGuessed)) continue;
+      isGuessed ||= recognised.pointsAt === undefined;
+      repeats.set(remedy, count + 1);
+      return { ...recognised, remedy, refused: refused.request, words: wordsOf(refused.refusal) };
+    }
+    return undefined;
+  };
 }
 
 function wordsOf({ param, message }: GatewayError): string {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -7,7 +7,7 @@ import { ownLessons } from '../remedies/lesson-memory.ts';
 import { functionRemedy } from './function-remedy.ts';
 import { specInProfile, type SchemaProfile } from './to-profile.ts';
 
-/** Functions whose parameters are converted in one turn of the event loop; the largest take twenty milliseconds. */
+/** Functions whose parameters are converted in one tick of the event loop; the largest take twenty milliseconds. */
 const convertedInOneTurn = 2;
 
 /**
@@ -42,7 +42,7 @@ export function repairFunctions(
       if (converted.has(spec.parameters) || repaired.has(spec)) continue;
       converted.add(spec.parameters);
       count += 1;
-      if (count % convertedInOneTurn === 0) await nextTurn();
+      if (count % convertedInOneTurn === 0) await nextTick();
     }
     return specs;
   }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes } from '../../core/outbound.ts';
@@ -28,7 +28,7 @@ export interface BackendConnection {
 
 /** Dummy keys that people enter where a program insists on one. They are not redacted, because they are words that occur in model names. */
 const dummyKeys = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', 'sk-no-key-required']);
-/** Bytes of a passed-through answer that are searched for secrets in one turn of the event loop. */
+/** Bytes of a passed-through answer that are searched for secrets in one tick of the event loop. */
 const maskWindowBytes = 1024 * 1024;
 const longestSecretBytes = 16 * 1024;
 
@@ -149,7 +149,7 @@ export class BackendClient {
     if (isTruncated) throw this.invalid(`sends more than ${maxBytes} bytes`);
     // Searched in windows, because searching all at once takes long. They overlap, so that a secret across a boundary is found.
     for (let start = 0; !this.#mask.isEmpty && start < bytes.byteLength; start += maskWindowBytes) {
-      if (start > 0) await nextTurn();
+      if (start > 0) await nextTick();
       const window = bytes.subarray(start, start + maskWindowBytes + longestSecretBytes);
       const masked = this.#mask.bytes(window);
       if (masked !== window) bytes.set(masked, start);

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isContainer } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
@@ -26,12 +26,12 @@ function isSame(one: ToolSpec, other: ToolSpec): boolean {
 }
 
 /**
- * With more characters of text, a body is written over several turns of the event loop: characters that have to be escaped cost several times what
+ * With more characters of text, a body is written over several ticks of the event loop: characters that have to be escaped cost several times what
  * plain ones do. Values need no limit of their own, because a request has at most 50,000.
  */
 const inPlaceCharacters = 512 * 1024;
 /** What is written in one turn. */
-const charactersPerTurn = 256 * 1024;
+const charactersPerTick = 256 * 1024;
 
 /** The JSON of a request's body. In place, `tools` comes last. */
 export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
@@ -53,18 +53,18 @@ async function writeInTurns(body: JsonObject): Promise<Uint8Array> {
   let waiting = '';
   for (const piece of piecesOf(body)) {
     waiting += piece;
-    if (waiting.length < charactersPerTurn) continue;
+    if (waiting.length < charactersPerTick) continue;
     written.push(Buffer.from(waiting));
     waiting = '';
-    await nextTurn();
+    await nextTick();
   }
   return Buffer.concat([...written, Buffer.from(waiting)]);
 }
 
 /** Together they are the JSON of the value, and none of them is much longer than what is written in one turn. */
 function* piecesOf(value: JsonValue): Generator<string, void> {
-  if (typeof value === 'string' && value.length > charactersPerTurn) return yield* piecesOfText(value);
-  if (!isContainer(value) || !hasMoreTextThan(value, charactersPerTurn)) return yield JSON.stringify(value);
+  if (typeof value === 'string' && value.length > charactersPerTick) return yield* piecesOfText(value);
+  if (!isContainer(value) || !hasMoreTextThan(value, charactersPerTick)) return yield JSON.stringify(value);
   if (Array.isArray(value)) {
     yield '[';
     for (const [index, entry] of value.entries()) {
@@ -86,7 +86,7 @@ function* piecesOf(value: JsonValue): Generator<string, void> {
 function* piecesOfText(text: string): Generator<string, void> {
   yield '"';
   for (let start = 0, end = 0; start < text.length; start = end) {
-    end = start + charactersPerTurn;
+    end = start + charactersPerTick;
     // Both halves of a surrogate pair belong to one piece.
     if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
     yield JSON.stringify(text.slice(start, end)).slice(1, -1);

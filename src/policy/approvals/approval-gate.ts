@@ -8,6 +8,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, conversationOf } from '../../core/runs/run.ts';
 import type { RunContext } from '../../core/runs/run.ts';
+import type { DecidedCall } from '../../core/runs/suspended-run.ts';
 import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/user-input/approval-gate.ts';
 import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import { definitionOf } from './remembered-approvals.ts';
@@ -26,30 +27,12 @@ interface ApprovalGateOptions {
  * Decides whether a call may run: at once if it needs no approval or was decided before, by asking the run's session, or in
  * another request if the run can be suspended. Everything else, such as a malformed answer, is a rejection.
  */
-export function createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }: ApprovalGateOptions): ApprovalGate {
-  /** Asks again if edited arguments do not match the schema, so that a typo can be corrected; the last reply is final. */
-  async function askUntilValid(request: ApprovalRequest): Promise<ElicitationReply & { objection?: string | undefined }> {
-    const { run, signal, tool } = request;
-    let params = request.args;
-    let objection: string | undefined;
-    for (let tries = 1; ; tries += 1) {
-      const words = objection === undefined ? promptFor(request) : { ...promptFor(request), message: objection, error: objection };
-      const data = { run_id: run.runId, tool: tool.spec.name, params, ...words };
-      const reply = await sendElicitation({ type: 'confirmation', data }, { run, signal, timeoutMs });
-      const edited =
-        reply.type === 'answered' && ownValue(reply.data, 'decision') === 'approve' ? ownValue(reply.data, 'params') : undefined;
-      if (edited === undefined || edited === null) return reply;
-      objection = isJsonObject(edited)
-        ? await objectionTo(edited, tool.whole ?? tool.spec, run)
-        : `The arguments of '${tool.spec.name}' are not a JSON object.`;
-      if (objection === undefined || tries >= limits.approvalTries) return { ...reply, objection };
-      if (isJsonObject(edited)) params = edited;
-    }
-  }
+export function createApprovalGate(options: ApprovalGateOptions): ApprovalGate {
+  const { remembered, timeoutMs } = options;
 
   async function askUser(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
     const { callId } = request;
-    const reply = await askUntilValid(request);
+    const reply = await askUntilValid(options, request);
     if (reply.type === 'expired') {
       emitResponse(request, { id: callId, decision: 'expired' });
       const message = `Nobody approved the call of '${request.tool.spec.name}' within ${timeoutMs / 1000}s, so it was not run. Do not call it again unless the user asks for it.`;
@@ -72,11 +55,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
       const { run, tool, callId, args } = request;
       // Before any `await`, so that calls with the same id take their decisions in order.
       const decided = run.suspension?.resumed?.takeDecision(callId, args);
-      if (decided !== undefined) {
-        if (decided.call.definition === definitionOf(tool)) return { ...toDecision(decided.answer, request), decided };
-        const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again with its current definition.`;
-        return { type: 'refused', code: 'definition_changed', message };
-      }
+      if (decided !== undefined) return toFormerDecision(decided, request);
       if (!(await needsApproval(request))) return { type: 'approved' };
       const known = await remembered.find(scopeOf(request));
       if (known !== undefined) {
@@ -95,6 +74,28 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
       await needsApproval(request);
     },
   };
+}
+
+/** Asks again if edited arguments do not match the schema, so that a typo can be corrected; the last reply is final. */
+async function askUntilValid(
+  { sendElicitation, objectionTo, timeoutMs }: ApprovalGateOptions,
+  request: ApprovalRequest,
+): Promise<ElicitationReply & { objection?: string | undefined }> {
+  const { run, signal, tool } = request;
+  let params = request.args;
+  let objection: string | undefined;
+  for (let tries = 1; ; tries += 1) {
+    const words = objection === undefined ? promptFor(request) : { ...promptFor(request), message: objection, error: objection };
+    const data = { run_id: run.runId, tool: tool.spec.name, params, ...words };
+    const reply = await sendElicitation({ type: 'confirmation', data }, { run, signal, timeoutMs });
+    const edited = reply.type === 'answered' && ownValue(reply.data, 'decision') === 'approve' ? ownValue(reply.data, 'params') : undefined;
+    if (edited === undefined || edited === null) return reply;
+    objection = isJsonObject(edited)
+      ? await objectionTo(edited, tool.whole ?? tool.spec, run)
+      : `The arguments of '${tool.spec.name}' are not a JSON object.`;
+    if (objection === undefined || tries >= limits.approvalTries) return { ...reply, objection };
+    if (isJsonObject(edited)) params = edited;
+  }
 }
 
 async function needsApproval({ tool, args, run }: Pick<ApprovalRequest, 'tool' | 'args' | 'run'>): Promise<boolean> {
@@ -129,6 +130,16 @@ function toDecision(answer: ApprovalAnswer, { tool }: ApprovalRequest): Approval
   };
 }
 
+/** A decision that was made while the run was suspended. */
+function toFormerDecision(decided: DecidedCall, request: ApprovalRequest): ApprovalDecision {
+  if (decided.call.definition === definitionOf(request.tool)) {
+    const decision = toDecision(decided.answer, request);
+    return decision.type === 'approved' ? { ...decision, decided } : decision;
+  }
+  const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again with its current definition.`;
+  return { type: 'refused', code: 'definition_changed', message };
+}
+
 function emitResponse(request: ApprovalRequest, data: Omit<DataOf<'approval.response'>, 'tool'>): void {
   request.emit({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
 }
@@ -142,6 +153,6 @@ function promptFor({ tool }: ApprovalRequest): { title: string; message: string 
 }
 
 function cannotAsk(name: string): ApprovalDecision {
-  const message = `'${name}' needs a human's approval, and nobody can be asked here; it was not run. Call it in a chat, where it can be approved.`;
+  const message = `'${name}' requires approval by a person, and nobody can be asked here, so it was not run. Call it in a chat, where it can be approved.`;
   return { type: 'refused', code: 'approval_required', message };
 }

@@ -1,8 +1,7 @@
 import { OutboundError } from '../../core/errors.ts';
 import { longestTimerMs } from '../../shared/timer-limits.ts';
+import { headerName } from '../../shared/header-name.ts';
 
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
 /** RFC 9110 section 5.5: no control character but the tab, and nothing that does not fit into one byte. */
 const headerValue = /^[\t\u0020-\u007e\u0080-\u00ff]*$/u;
 
@@ -43,7 +42,7 @@ export function parseDestination(text: string): URL {
 
 /** @throws OutboundError `invalid_request` */
 export function checkMethod(method: string): string {
-  if (!token.test(method)) throw new OutboundError('invalid_request', 'The method is not a valid HTTP method.');
+  if (!headerName.test(method)) throw new OutboundError('invalid_request', 'The method is not a valid HTTP method.');
   if (refusedMethods.has(method.toUpperCase())) throw new OutboundError('invalid_request', `The method ${method} is not allowed.`);
   return method;
 }
@@ -56,7 +55,7 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): Map<str
   const checked = new Map<string, string>();
   for (const [name, value] of Object.entries(headers)) {
     const lowerName = name.toLowerCase();
-    if (!token.test(name)) throw new OutboundError('invalid_request', 'A header has a name that HTTP does not allow.');
+    if (!headerName.test(name)) throw new OutboundError('invalid_request', 'A header has a name that HTTP does not allow.');
     if (reservedHeaders.has(lowerName)) throw new OutboundError('invalid_request', `The header ${lowerName} cannot be set.`);
     if (checked.has(lowerName)) throw new OutboundError('invalid_request', `The header ${lowerName} is set twice.`);
     if (!headerValue.test(value)) {

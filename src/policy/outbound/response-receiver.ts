@@ -43,7 +43,7 @@ const mostlyBody = 4;
 const finished: IteratorResult<Uint8Array, undefined> = { done: true, value: undefined };
 
 /**
- * Receives one response: its head as a promise, its body for one reader, which gets everything that has arrived in a turn of the event loop at once.
+ * Receives one response: its head as a promise, its body for one reader, which gets everything that has arrived in a tick of the event loop at once.
  * It is a handler of undici's dispatcher, because the stream of `request` would cost more than the rest of a short call.
  *
  * Leaving the loop, or aborting the signal, closes the connection; bytes that arrived before a failure are still read first. The idle limit applies

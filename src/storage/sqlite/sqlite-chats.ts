@@ -45,20 +45,6 @@ export function createSqliteChats(
 ): ChatStore {
   const oldestCreated = (): number => now() - bounds.ageMs;
 
-  async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
-    await deleteInParts<{ position: number }>(connection, {
-      table: 'chats',
-      key: ['position'],
-      columns: ['characters'],
-      condition,
-      values,
-      forEach(database) {
-        const removeWords = database.prepare('DELETE FROM chat_words WHERE rowid = ?');
-        return ({ position }) => void removeWords.run(position);
-      },
-    });
-  }
-
   return {
     save(chat) {
       const row = toRow(chat);
@@ -102,7 +88,7 @@ export function createSqliteChats(
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      await removeAny(condition, ...values);
+      await removeChats(connection, condition, values);
     },
 
     search: (callerId, query, limit) =>
@@ -112,8 +98,22 @@ export function createSqliteChats(
         return selectAll<ChatHit>(database, searchSql, words.join(' OR '), callerId, oldestCreated(), limit);
       }),
 
-    prune: () => removeAny('created < ?', oldestCreated()),
+    prune: () => removeChats(connection, 'created < ?', [oldestCreated()]),
   };
+}
+
+async function removeChats(connection: DatabaseConnection, condition: string, values: readonly SQLInputValue[]): Promise<void> {
+  await deleteInParts<{ position: number }>(connection, {
+    table: 'chats',
+    key: ['position'],
+    columns: ['characters'],
+    condition,
+    values,
+    forEach(database) {
+      const removeWords = database.prepare('DELETE FROM chat_words WHERE rowid = ?');
+      return ({ position }) => void removeWords.run(position);
+    },
+  });
 }
 
 const whereOwned = 'WHERE id = ? AND caller_id = ? AND created >= ?';

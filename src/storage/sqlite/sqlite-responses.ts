@@ -1,11 +1,12 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { ResponseBounds, ResponseStore, StoredResponse } from '../../core/stores/response-store.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
@@ -49,22 +50,7 @@ export function createSqliteResponses(
   const oldestUse = (): number => now() - bounds.ageMs;
   const encrypt = ({ id, input, response }: StoredResponse): string => cipher.encrypt(JSON.stringify({ input, response }), { id, field });
 
-  /** With the length of its JSON. One large value per turn of the event loop. */
-  async function load(row: Row): Promise<{ stored: StoredResponse; characters: number } | undefined> {
-    await yieldToEventLoop();
-    const sql = 'SELECT value FROM response_values WHERE position = ?';
-    const found = await connection.read((database) => selectFirst<{ value: string }>(database, sql, row.position));
-    const text = found && cipher.decrypt(found.value, { id: row.id, field });
-    if (text === undefined) return undefined;
-    const value = parseExactly(text) as Pick<StoredResponse, 'input' | 'response'>;
-    const { id, callerId, created, previousId, isRunning } = row;
-    const stored = { id, callerId, created, previousId: previousId ?? undefined, isRunning: isRunning === 1, ...value };
-    return { stored, characters: text.length };
-  }
-
-  async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
-    await deleteInParts(connection, { table: 'responses', key: ['position'], columns: ['characters'], condition, values });
-  }
+  const reader: ResponseReader = { connection, cipher, oldestUse };
 
   return {
     async add(stored) {
@@ -86,10 +72,9 @@ export function createSqliteResponses(
       const value = encrypt(stored);
       return connection.write(
         (database) => {
-          const sql = `SELECT position FROM responses ${whereOwned} AND is_running = 1`;
-          const found = selectFirst<{ position: number }>(database, sql, stored.id, stored.callerId, oldestUse());
-          if (found === undefined) return false;
-          replace(database, found.position, { stored, value });
+          const position = findPosition(database, `${whereOwned} AND is_running = 1`, [stored.id, stored.callerId, oldestUse()]);
+          if (position === undefined) return false;
+          replace(database, position, { stored, value });
           enforceBounds(database, stored.callerId, bounds);
           return true;
         },
@@ -99,65 +84,102 @@ export function createSqliteResponses(
 
     async find(callerId, id) {
       const sql = `SELECT ${columns} FROM responses ${whereOwned}`;
-      const row = await connection.read((database) => selectFirst<Row>(database, sql, id, callerId, oldestUse()));
-      return row && (await load(row))?.stored;
+      const row = await connection.read((database) => selectFirst<ResponseRow>(database, sql, id, callerId, oldestUse()));
+      return row && (await load(reader, row))?.stored;
     },
 
-    async findHistory(callerId, id, { responses: most, characters: maxCharacters }) {
-      const values = [id, callerId, most + 1];
-      const rows = await connection.read((database) => selectAll<Row>(database, historySql, ...values));
-      const oldest = oldestUse();
-      if (rows.length > most) return { type: 'too_long' };
-      const responses: StoredResponse[] = [];
-      let characters = 0;
-      let due: string | undefined = id;
-      for (const row of rows) {
-        const loaded = row.used < oldest ? undefined : await load(row);
-        if (loaded === undefined) break;
-        characters += loaded.characters;
-        if (characters > maxCharacters) return { type: 'too_long' };
-        responses.unshift(loaded.stored);
-        due = loaded.stored.previousId;
-      }
-      return due === undefined ? { type: 'found', responses } : { type: 'missing', id: due };
-    },
-
-    async findItems(callerId, itemIds, maxCharacters) {
-      const asked = new Set(itemIds);
-      const values = [JSON.stringify([...asked]), callerId, oldestUse()];
-      const rows = await connection.read((database) => selectAll<Row>(database, holdersSql, ...values));
-      const items = new Map<string, JsonObject>();
-      let characters = 0;
-      for (const row of rows) {
-        const loaded = await load(row);
-        characters += loaded?.characters ?? 0;
-        if (characters > maxCharacters) return undefined;
-        for (const item of outputOf(loaded?.stored.response)) {
-          const { id } = item;
-          if (typeof id === 'string' && asked.has(id)) items.set(id, item);
-        }
-      }
-      return items;
-    },
+    findHistory: (callerId, id, most) => findHistory(reader, [callerId, id], most),
+    findItems: (callerId, itemIds, maxCharacters) => findItems(reader, [callerId, itemIds], maxCharacters),
 
     delete: (callerId, id) =>
       connection.write(
         (database) => {
-          const sql = `SELECT position FROM responses ${whereOwned}`;
-          const found = selectFirst<{ position: number }>(database, sql, id, callerId, oldestUse());
-          if (found !== undefined) remove(database, 'position = ?', found.position);
-          return found !== undefined;
+          const position = findPosition(database, whereOwned, [id, callerId, oldestUse()]);
+          if (position !== undefined) remove(database, 'position = ?', position);
+          return position !== undefined;
         },
         { callerId },
       ),
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      await removeAny(condition, ...values);
+      await removeAny(connection, condition, values);
     },
 
-    prune: () => removeAny('used < ?', oldestUse()),
+    prune: () => removeAny(connection, 'used < ?', [oldestUse()]),
   };
+}
+
+async function removeAny(connection: DatabaseConnection, condition: string, values: readonly SQLInputValue[]): Promise<void> {
+  await deleteInParts(connection, { table: 'responses', key: ['position'], columns: ['characters'], condition, values });
+}
+
+interface ResponseReader {
+  connection: DatabaseConnection;
+  cipher: SecretCipher;
+  oldestUse: () => number;
+}
+
+/** With the length of its JSON. One large value per tick of the event loop. */
+async function load(
+  { connection, cipher }: ResponseReader,
+  row: ResponseRow,
+): Promise<{ stored: StoredResponse; characters: number } | undefined> {
+  await nextTick();
+  const sql = 'SELECT value FROM response_values WHERE position = ?';
+  const found = await connection.read((database) => selectFirst<{ value: string }>(database, sql, row.position));
+  const text = found && cipher.decrypt(found.value, { id: row.id, field });
+  if (text === undefined) return undefined;
+  const value = parseExactly(text) as Pick<StoredResponse, 'input' | 'response'>;
+  const { id, callerId, created, previousId, isRunning } = row;
+  const stored = { id, callerId, created, previousId: previousId ?? undefined, isRunning: isRunning === 1, ...value };
+  return { stored, characters: text.length };
+}
+
+/** The newest first in the database, the oldest first in the result. */
+async function findHistory(
+  reader: ResponseReader,
+  [callerId, id]: [callerId: string, id: string],
+  { responses: most, characters: maxCharacters }: Parameters<ResponseStore['findHistory']>[2],
+): ReturnType<ResponseStore['findHistory']> {
+  const values = [id, callerId, most + 1];
+  const rows = await reader.connection.read((database) => selectAll<ResponseRow>(database, historySql, ...values));
+  const oldest = reader.oldestUse();
+  if (rows.length > most) return { type: 'too_long' };
+  const responses: StoredResponse[] = [];
+  let characters = 0;
+  let due: string | undefined = id;
+  for (const row of rows) {
+    const loaded = row.used < oldest ? undefined : await load(reader, row);
+    if (loaded === undefined) break;
+    characters += loaded.characters;
+    if (characters > maxCharacters) return { type: 'too_long' };
+    responses.unshift(loaded.stored);
+    due = loaded.stored.previousId;
+  }
+  return due === undefined ? { type: 'found', responses } : { type: 'missing', id: due };
+}
+
+async function findItems(
+  reader: ResponseReader,
+  [callerId, itemIds]: [callerId: string, itemIds: readonly string[]],
+  maxCharacters: number,
+): Promise<Map<string, JsonObject> | undefined> {
+  const asked = new Set(itemIds);
+  const values = [JSON.stringify([...asked]), callerId, reader.oldestUse()];
+  const rows = await reader.connection.read((database) => selectAll<ResponseRow>(database, holdersSql, ...values));
+  const items = new Map<string, JsonObject>();
+  let characters = 0;
+  for (const row of rows) {
+    const loaded = await load(reader, row);
+    characters += loaded?.characters ?? 0;
+    if (characters > maxCharacters) return undefined;
+    for (const item of outputOf(loaded?.stored.response)) {
+      const { id } = item;
+      if (typeof id === 'string' && asked.has(id)) items.set(id, item);
+    }
+  }
+  return items;
 }
 
 function queuedAs({ callerId }: StoredResponse, value: string): QueuedWrite {
@@ -169,17 +191,17 @@ const field = 'response';
 const whereOwned = 'WHERE id = ? AND caller_id = ? AND used >= ?';
 const columns = 'position, id, caller_id AS callerId, created, used, previous_id AS previousId, is_running AS isRunning';
 /** A response and those that it builds on, the last one first. The limit also ends a circle. */
-const chainSql = `WITH RECURSIVE chain(depth, place, next) AS (
+const chainSql = `WITH RECURSIVE chain(depth, row, next) AS (
     SELECT 0, position, previous_id FROM responses WHERE id = ?1 AND caller_id = ?2
     UNION ALL SELECT depth + 1, position, previous_id FROM chain JOIN responses ON id = next WHERE caller_id = ?2 LIMIT ?3
   )`;
-const historySql = `${chainSql} SELECT ${columns} FROM chain JOIN responses ON position = place ORDER BY depth`;
-const renewSql = `${chainSql} UPDATE responses SET used = ?4 WHERE position IN (SELECT place FROM chain)`;
+const historySql = `${chainSql} SELECT ${columns} FROM chain JOIN responses ON position = row ORDER BY depth`;
+const renewSql = `${chainSql} UPDATE responses SET used = ?4 WHERE position IN (SELECT row FROM chain)`;
 const holdersSql = `SELECT DISTINCT ${columns} FROM responses WHERE position IN (
     SELECT position FROM response_items WHERE item_id IN (SELECT value FROM json_each(?))
   ) AND caller_id = ? AND used >= ? ORDER BY position DESC`;
 
-interface Row {
+interface ResponseRow {
   position: number;
   id: string;
   callerId: string;
@@ -187,6 +209,10 @@ interface Row {
   used: number;
   previousId: string | null;
   isRunning: 0 | 1;
+}
+
+function findPosition(database: DatabaseSync, where: string, values: readonly SQLInputValue[]): number | undefined {
+  return selectFirst<{ position: number }>(database, `SELECT position FROM responses ${where}`, ...values)?.position;
 }
 
 function insert(database: DatabaseSync, stored: StoredResponse, { value, time }: { value: string; time: number }): void {
@@ -198,7 +224,7 @@ function insert(database: DatabaseSync, stored: StoredResponse, { value, time }:
   insertItems(database, Number(position), response);
 }
 
-/** In its place, because it may be read at this moment. */
+/** Updates the row instead of replacing it, because it may be read at this moment. */
 function replace(database: DatabaseSync, position: number, { stored, value }: { stored: StoredResponse; value: string }): void {
   const { isRunning, response } = stored;
   const sql = 'UPDATE responses SET is_running = ?, characters = ? WHERE position = ?';

@@ -1,6 +1,6 @@
 import type { RunStatus } from '../../core/runs/run-event.ts';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import { interrupted, matchesFilter, statusAfterInterruption } from '../../core/runs/run-log.ts';
 import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/runs/run-log.ts';
@@ -57,7 +57,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
     async prune(bounds) {
       // No run ends before it began: the first condition finds the few old ones by their index, without reading all runs.
       await removeAny(`created < ? AND status <> 'running' AND coalesce(finished, created) < ?`, bounds.since, bounds.since);
-      while (await connection.write((database) => prune(database, bounds))) await nextTurn();
+      while (await connection.write((database) => prune(database, bounds))) await nextTick();
     },
 
     async deleteAllOf(callerId) {
@@ -129,14 +129,14 @@ function toRun({ events, ...summary }: RunRow): LoggedRun {
   return { ...toSummary(summary), events: parseExactly(events) as LoggedEvent[] };
 }
 
-/** In one turn of the event loop. Few owners where they are many, and all that a busy gateway logs in a second where they are few: each turn is a transaction. */
-const removedPerTurn: MostLosses = { entries: 5_000, owners: 200 };
+/** In one tick of the event loop. Few owners where they are many, and all that a busy gateway logs in a second where they are few: each turn is a transaction. */
+const removedPerTick: MostLosses = { entries: 5_000, owners: 200 };
 
 /** Returns whether there may be more to remove. */
 function prune(database: DatabaseSync, { maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): boolean {
   const shared = { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' } as const;
   const remove = database.prepare('DELETE FROM runs WHERE id = ?');
-  const losses = lossesIn(database, shared, { entries: maxRuns, characters: maxCharacters, most: removedPerTurn });
+  const losses = lossesIn(database, shared, { entries: maxRuns, characters: maxCharacters, most: removedPerTick });
   for (const { id } of losses) remove.run(id);
-  return losses.length === removedPerTurn.entries || new Set(losses.map(({ owner }) => owner)).size === removedPerTurn.owners;
+  return losses.length === removedPerTick.entries || new Set(losses.map(({ owner }) => owner)).size === removedPerTick.owners;
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { KnownPerson, PeoplePage, UsageDimension, UsageQuery, UsageRow, UsageStore } from '../../core/stores/usage-store.ts';
 import { sumOf } from '../../core/stores/usage-store.ts';
 import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
@@ -16,8 +16,8 @@ const addCounts = `INSERT INTO usage (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?
 const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
 
-/** In one turn of the event loop, which takes some milliseconds. */
-const rowsPerTurn = 1_000;
+/** In one tick of the event loop, which takes some milliseconds. */
+const rowsPerTick = 1_000;
 const personColumns = 'key_id AS keyId, id, name, email, last';
 
 /** What distinguishes the rows of a report; the ids of people are unique within a key alone. */
@@ -30,70 +30,6 @@ const columnsOf: Record<UsageDimension, readonly string[]> = {
 
 /** Usage by day, and the people behind keys, on the registry's connection (see `createSqliteRuns`). */
 export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
-  /** The last one up to a day of which anything is stored. */
-  const lastDay = (day: string, compared: '<' | '<='): Promise<string | null> =>
-    connection.read((database) => {
-      const row = selectFirst<{ day: string | null }>(database, `SELECT max(day) AS day FROM usage WHERE day ${compared} ?`, day);
-      return row?.day ?? null;
-    });
-
-  /** The last to come first, some in each turn of the event loop. SQLite knows upper case in ASCII alone, so they are searched here. */
-  async function findPeople({ limit, offset }: PeoplePage, search: string): Promise<PersonRow[]> {
-    const sql = `SELECT ${personColumns} FROM people WHERE (last, key_id, id) < (?, ?, ?) ORDER BY last DESC, key_id DESC, id DESC LIMIT ${rowsPerTurn}`;
-    const found: PersonRow[] = [];
-    let left = offset;
-    let rows: PersonRow[] = [];
-    do {
-      const { last, keyId, id } = rows.at(-1) ?? { last: Number.MAX_SAFE_INTEGER, keyId: '', id: '' };
-      rows = await connection.read((database) => selectAll<PersonRow>(database, sql, last, keyId, id));
-      const fitting =
-        search === '' ? rows : rows.filter((row) => `${row.id}\n${row.name ?? ''}\n${row.email ?? ''}`.toLowerCase().includes(search));
-      found.push(...fitting.slice(left, left + limit - found.length));
-      left = Math.max(left - fitting.length, 0);
-      await nextTurn();
-    } while (rows.length === rowsPerTurn && found.length < limit);
-    return found;
-  }
-
-  /** The sums of a day, some rows in each turn of the event loop, because the people of a few keys may have a hundred thousand. */
-  async function sumUp(day: string, { by, owner, limit }: UsageQuery): Promise<UsageRow[]> {
-    const groups = columnsOf[by];
-    const shown = (column: string): string => (groups.includes(column) ? column : `''`);
-    const values: SQLInputValue[] = owner === undefined ? [day] : [day, owner.keyId, owner.personId];
-    const condition = `day = ?${owner === undefined ? '' : ' AND key_id = ? AND person_id = ?'} AND ${by === 'tool' ? `tool <> ''` : `tool = ''`}`;
-    const range = `FROM usage WHERE ${condition} AND (${place}) > (?, ?, ?, ?)`;
-    const lastOfPart = `SELECT ${place} ${range} ORDER BY ${place} LIMIT 1 OFFSET ${rowsPerTurn - 1}`;
-    const sumsOf = (part: string): string => `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId,
-      ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums} ${part} GROUP BY ${groups.join(', ')} ORDER BY ${groups.join(', ')}`;
-    const rows = new Map<string, UsageRow>();
-    let after: SQLInputValue[] | undefined = ['', '', '', ''];
-    // Keys and people come in the order of the rows, so later ones add nothing to the first.
-    const enough = groups.includes('key_id') ? limit : Infinity;
-    while (after !== undefined && rows.size <= enough) {
-      const before: SQLInputValue[] = after;
-      const [end, part] = await connection.read((database) => {
-        const last = selectFirst<Record<string, SQLInputValue>>(database, lastOfPart, ...values, ...before);
-        const found =
-          last === undefined
-            ? selectAll<UsageRow>(database, sumsOf(range), ...values, ...before)
-            : selectAll<UsageRow>(
-                database,
-                sumsOf(`${range} AND (${place}) <= (?, ?, ?, ?)`),
-                ...values,
-                ...before,
-                ...Object.values(last),
-              );
-        return [last && Object.values(last), found];
-      });
-      for (const row of part) addTo(rows, row);
-      after = end;
-      await nextTurn();
-    }
-    const found = [...rows.entries()];
-    if (!groups.includes('key_id')) found.sort(([one], [other]) => (one < other ? -1 : 1));
-    return found.slice(0, limit).map(([, row]) => row);
-  }
-
   return {
     add: (counts, people) =>
       connection.write((database) => {
@@ -107,8 +43,12 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
     async report(query) {
       const { from, to, limit } = query;
       const rows: UsageRow[] = [];
-      for (let day = await lastDay(to, '<='); day !== null && day >= from && rows.length < limit; day = await lastDay(day, '<'))
-        rows.push(...(await sumUp(day, { ...query, limit: limit - rows.length })));
+      for (
+        let day = await findLastDay(connection, to, '<=');
+        day !== null && day >= from && rows.length < limit;
+        day = await findLastDay(connection, day, '<')
+      )
+        rows.push(...(await sumDay(connection, day, { ...query, limit: limit - rows.length })));
       return rows;
     },
 
@@ -122,28 +62,9 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
         ),
       ),
 
-    listPeople: async ({ limit, offset, search = '' }) => (await findPeople({ limit, offset }, search.toLowerCase())).map(toPerson),
+    listPeople: async (page) => (await findPeople(connection, page)).map(toPerson),
 
-    async deleteAllOf(ownerId) {
-      const [keyId, id] = [keyIdOf(ownerId), personIdOf(ownerId)];
-      const [whose, values] = id === undefined ? [`person_id <> ''`, [keyId]] : ['person_id = ?', [keyId, id]];
-      let deleted = 0;
-      // By day, with which the index begins.
-      for (let day = await lastDay('9999-12-31', '<='); day !== null; day = await lastDay(day, '<')) {
-        const rows = await deleteInParts<CountsRow>(connection, {
-          table: 'usage',
-          key: ['day', 'key_id', 'person_id', 'model', 'tool'],
-          columns: ['requests', 'tokens_in', 'tokens_out', 'tool_calls', 'failures'],
-          condition: `day = ? AND key_id = ? AND ${whose}`,
-          values: [day, ...values],
-          forEach: countForKey,
-        });
-        deleted += rows.length;
-      }
-      const person = id === undefined ? 'key_id = ?' : 'key_id = ? AND id = ?';
-      const people = await deleteInParts(connection, { table: 'people', key: ['key_id', 'id'], condition: person, values });
-      return people.length + deleted > 0;
-    },
+    deleteAllOf: (ownerId) => deleteAllOf(connection, ownerId),
 
     async prune(day, time) {
       const usage = { table: 'usage', key: ['day', 'key_id', 'person_id', 'model', 'tool'] };
@@ -153,8 +74,96 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
   };
 }
 
+/** The last one up to a day of which anything is stored. */
+function findLastDay(connection: DatabaseConnection, day: string, compared: '<' | '<='): Promise<string | null> {
+  return connection.read((database) => {
+    const row = selectFirst<{ day: string | null }>(database, `SELECT max(day) AS day FROM usage WHERE day ${compared} ?`, day);
+    return row?.day ?? null;
+  });
+}
+
+/** The last to come first, some in each tick of the event loop. SQLite knows upper case in ASCII alone, so they are searched here. */
+async function findPeople(connection: DatabaseConnection, { limit, offset, search: text = '' }: PeoplePage): Promise<PersonRow[]> {
+  const search = text.toLowerCase();
+  const sql = `SELECT ${personColumns} FROM people WHERE (last, key_id, id) < (?, ?, ?) ORDER BY last DESC, key_id DESC, id DESC LIMIT ${rowsPerTick}`;
+  const found: PersonRow[] = [];
+  let left = offset;
+  let rows: PersonRow[] = [];
+  do {
+    const { last, keyId, id } = rows.at(-1) ?? { last: Number.MAX_SAFE_INTEGER, keyId: '', id: '' };
+    rows = await connection.read((database) => selectAll<PersonRow>(database, sql, last, keyId, id));
+    const fitting =
+      search === '' ? rows : rows.filter((row) => `${row.id}\n${row.name ?? ''}\n${row.email ?? ''}`.toLowerCase().includes(search));
+    found.push(...fitting.slice(left, left + limit - found.length));
+    left = Math.max(left - fitting.length, 0);
+    await nextTick();
+  } while (rows.length === rowsPerTick && found.length < limit);
+  return found;
+}
+
+/** The sums of a day, some rows in each tick of the event loop, because the people of a few keys may have a hundred thousand. */
+async function sumDay(connection: DatabaseConnection, day: string, { by, owner, limit }: UsageQuery): Promise<UsageRow[]> {
+  const groups = columnsOf[by];
+  const shown = (column: string): string => (groups.includes(column) ? column : `''`);
+  const values: SQLInputValue[] = owner === undefined ? [day] : [day, owner.keyId, owner.personId];
+  const condition = `day = ?${owner === undefined ? '' : ' AND key_id = ? AND person_id = ?'} AND ${by === 'tool' ? `tool <> ''` : `tool = ''`}`;
+  const range = `FROM usage WHERE ${condition} AND (${rowOrder}) > (?, ?, ?, ?)`;
+  const lastOfPart = `SELECT ${rowOrder} ${range} ORDER BY ${rowOrder} LIMIT 1 OFFSET ${rowsPerTick - 1}`;
+  const sumsOf = (part: string): string => `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId,
+    ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums} ${part} GROUP BY ${groups.join(', ')} ORDER BY ${groups.join(', ')}`;
+  const rows = new Map<string, UsageRow>();
+  let after: SQLInputValue[] | undefined = ['', '', '', ''];
+  // Keys and people come in the order of the rows, so later ones add nothing to the first.
+  const enough = groups.includes('key_id') ? limit : Infinity;
+  while (after !== undefined && rows.size <= enough) {
+    const before: SQLInputValue[] = after;
+    const [end, part] = await connection.read((database) => {
+      const last = selectFirst<Record<string, SQLInputValue>>(database, lastOfPart, ...values, ...before);
+      const found =
+        last === undefined
+          ? selectAll<UsageRow>(database, sumsOf(range), ...values, ...before)
+          : selectAll<UsageRow>(
+              database,
+              sumsOf(`${range} AND (${rowOrder}) <= (?, ?, ?, ?)`),
+              ...values,
+              ...before,
+              ...Object.values(last),
+            );
+      return [last && Object.values(last), found];
+    });
+    for (const row of part) addTo(rows, row);
+    after = end;
+    await nextTick();
+  }
+  const found = [...rows.entries()];
+  if (!groups.includes('key_id')) found.sort(([one], [other]) => (one < other ? -1 : 1));
+  return found.slice(0, limit).map(([, row]) => row);
+}
+
+/** A person's counts become counts of their key. */
+async function deleteAllOf(connection: DatabaseConnection, ownerId: string): Promise<boolean> {
+  const [keyId, id] = [keyIdOf(ownerId), personIdOf(ownerId)];
+  const [whose, values] = id === undefined ? [`person_id <> ''`, [keyId]] : ['person_id = ?', [keyId, id]];
+  let deleted = 0;
+  // By day, with which the index begins.
+  for (let day = await findLastDay(connection, '9999-12-31', '<='); day !== null; day = await findLastDay(connection, day, '<')) {
+    const rows = await deleteInParts<CountsRow>(connection, {
+      table: 'usage',
+      key: ['day', 'key_id', 'person_id', 'model', 'tool'],
+      columns: ['requests', 'tokens_in', 'tokens_out', 'tool_calls', 'failures'],
+      condition: `day = ? AND key_id = ? AND ${whose}`,
+      values: [day, ...values],
+      forEach: countForKey,
+    });
+    deleted += rows.length;
+  }
+  const person = id === undefined ? 'key_id = ?' : 'key_id = ? AND id = ?';
+  const people = await deleteInParts(connection, { table: 'people', key: ['key_id', 'id'], condition: person, values });
+  return people.length + deleted > 0;
+}
+
 /** The columns by which the rows of a day are ordered. */
-const place = 'key_id, person_id, model, tool';
+const rowOrder = 'key_id, person_id, model, tool';
 
 function addTo(sumsOfGroups: Map<string, UsageRow>, row: UsageRow): void {
   const name = [row.keyId, row.personId, row.model, row.tool].join('\0');

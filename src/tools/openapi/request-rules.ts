@@ -1,3 +1,5 @@
+import { headerName } from '../../shared/header-name.ts';
+
 /**
  * Credentials (RFC 9110 sections 7.2, 11), what frames and routes a message (RFC 9112, sections 7.6 and 8.6 of RFC 9110), and what overrides a
  * method on some servers, which would make a write of a read. `accept` and `content-type` are no parameters by the rules of OpenAPI 3.
@@ -7,8 +9,6 @@ const reservedHeader = new RegExp(
     '|connection|keep-alive|te|trailer|upgrade|expect|forwarded|via|x-real-ip|cf-connecting-ip|x-http-method|x-http-method-override|x-method-override)$',
   'i',
 );
-/** RFC 9110 section 5.6.2; cookies have the same names (RFC 6265 section 4.1.1). */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Whether a header is never a model's to set. */
 export function isReservedHeader(name: string): boolean {
@@ -17,7 +17,7 @@ export function isReservedHeader(name: string): boolean {
 
 /** Whether a header or a cookie may have this name. */
 export function isToken(name: string): boolean {
-  return token.test(name);
+  return headerName.test(name);
 }
 
 /**

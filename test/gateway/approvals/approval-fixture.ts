@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/shared/json.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
-import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/sqlite-waiting-runs.ts';
+import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/waiting-runs/sqlite-waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { waitFor } from '../../_support/wait-for.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { installErrorHandling } from '../../../src/http/error-handler.ts';
+import { installErrorHandling } from '../../../src/http/errors/error-handler.ts';
 import { installJsonBodies } from '../../../src/http/body/json-bodies.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 

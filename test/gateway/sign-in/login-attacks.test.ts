@@ -41,7 +41,7 @@ it('a hand-made provider signs a person in, so that what follows fails for the f
 describe('nobody is signed in, and the page names the cure,', () => {
   const elsewhere = 'https://evil.example';
   const cases: [name: string, faults: OpenIdFaults, cure: RegExp][] = [
-    ['if the access token is opaque', { opaqueToken: 'CANARY-opaque' }, /no JSON Web Token.*OIDC_AUDIENCE.*OIDC_SCOPES/],
+    ['if the access token is opaque', { opaqueToken: 'CANARY-opaque' }, /not a JSON Web Token.*OIDC_AUDIENCE.*OIDC_SCOPES/],
     ['if the access token is for another API', { accessToken: { aud: 'graph' } }, /"aud".*OIDC_AUDIENCE.*OIDC_SCOPES/],
     ['if the access token is for the console', { accessToken: { aud: openIdClient.id } }, /"aud".*OIDC_AUDIENCE/],
     ['if the access token never ends', { accessToken: { exp: null } }, /"exp"/],
@@ -56,8 +56,8 @@ describe('nobody is signed in, and the page names the cure,', () => {
     ['if the answer has another issuer', { answer: (back) => back.set('iss', elsewhere) }, /iss/],
     ['if the answer lacks the announced issuer', { answer: (back) => back.delete('iss') }, /iss/],
     ['if the answer has no code', { answer: (back) => back.delete('code') }, /code/],
-    ['if the answer has another state', { answer: (back) => back.set('state', 'guessed') }, /begin again/],
-    ['if the answer has two states', { answer: (back) => back.append('state', 'guessed') }, /begin again/],
+    ['if the answer has another state', { answer: (back) => back.set('state', 'guessed') }, /start again/],
+    ['if the answer has two states', { answer: (back) => back.append('state', 'guessed') }, /start again/],
     [
       'if the person said no',
       {

@@ -2,7 +2,7 @@ import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Caller } from '../../../src/core/callers/caller.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
-import { installErrorHandling } from '../../../src/http/error-handler.ts';
+import { installErrorHandling } from '../../../src/http/errors/error-handler.ts';
 import { createActiveInvocations } from '../../../src/runs/active-invocations.ts';
 import { createInvokeFunction } from '../../../src/runs/invoke-function.ts';
 import { openWebUiConfigRoutes } from '../../../src/http/routes/gateway/open-webui-config.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Caller } from '../../../src/core/callers/caller.ts';
-import { installErrorHandling } from '../../../src/http/error-handler.ts';
+import { installErrorHandling } from '../../../src/http/errors/error-handler.ts';
 import { installGuard } from '../../../src/http/auth/guard.ts';
 import { findAccess, routeRoles } from '../../../src/http/auth/route-roles.ts';
 import type { Access } from '../../../src/http/auth/route-roles.ts';

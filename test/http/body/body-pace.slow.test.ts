@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { installErrorHandling } from '../../../src/http/error-handler.ts';
+import { installErrorHandling } from '../../../src/http/errors/error-handler.ts';
 import type { BodyPace } from '../../../src/http/body/body-pace.ts';
 import { installJsonBodies } from '../../../src/http/body/json-bodies.ts';
 

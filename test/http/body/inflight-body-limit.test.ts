@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { createInflightBodyLimit } from '../../../src/http/body/inflight-body-limit.ts';
+import { InflightBodyLimit } from '../../../src/http/body/inflight-body-limit.ts';
 
 it('whose key has sent the most loses first, however many people it is', async () => {
-  const limit = createInflightBodyLimit(170);
+  const limit = new InflightBodyLimit(170);
   const refused: string[] = [];
   function arrive(owner: string, bytes: number): void {
     const incoming = Object.assign(new PassThrough(), { complete: false }) as unknown as IncomingMessage;

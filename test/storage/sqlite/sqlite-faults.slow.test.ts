@@ -174,7 +174,7 @@ describe('a database file that goes away while the gateway runs', () => {
     await ids(registry);
     renameSync(file, `${file}.away`);
     expect(await ids(registry)).toEqual(['time']);
-    await expect(registry.deleteToolServer('time')).rejects.toMatchObject(fault('it is not there; restore it'));
+    await expect(registry.deleteToolServer('time')).rejects.toMatchObject(fault('it is missing; restore it'));
     expect(() => readFileSync(file)).toThrow('ENOENT');
     renameSync(`${file}.away`, file);
     await registry.createToolServer(toolServerRecord({ id: 'b' }));
@@ -224,7 +224,7 @@ describe('a fault that waiting does not cure', () => {
     await expect(registry.listToolServers()).rejects.toMatchObject(fault('is damaged'));
     rmSync(file);
     clock += 2_000;
-    await expect(registry.writeFact('a', 'b')).rejects.toMatchObject(fault('it is not there; restore it, or restart the gateway'));
+    await expect(registry.writeFact('a', 'b')).rejects.toMatchObject(fault('it is missing; restore it, or restart the gateway'));
     expect(() => readFileSync(file)).toThrow('ENOENT');
   });
 });

@@ -6,7 +6,7 @@ import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import { logChat } from '../../../runs/run-stats.ts';
-import { forbidRetry, suppressErrorLine } from '../../error-handler.ts';
+import { forbidRetry, suppressErrorLine } from '../../errors/error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
 import { errorOfRun } from './error-of-run.ts';

@@ -1,6 +1,6 @@
 import { errorThatEnded } from '../../../core/runs/end-cause.ts';
 import type { GatewayError } from '../../../core/errors.ts';
-import { logInternalError, toGatewayError } from '../../error-handler.ts';
+import { logInternalError, toGatewayError } from '../../errors/error-handler.ts';
 
 /** The error that the client of a failed run gets. An internal error is logged, and its message names the `id`. */
 export function errorOfRun(

@@ -1,7 +1,7 @@
 import type { ChatEvent, Source } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { toGatewayError } from '../../error-handler.ts';
+import { toGatewayError } from '../../errors/error-handler.ts';
 
 /**
  * What a run did before an error. If the model fails after tools have run, their results must not be lost, and a client that retries has to know

@@ -5,7 +5,7 @@ import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
-import { errorBody } from '../../error-handler.ts';
+import { errorBody } from '../../errors/error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
 import { choiceOf } from '../answers/first-choice.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';

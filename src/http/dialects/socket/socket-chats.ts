@@ -15,7 +15,7 @@ import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { endingOf } from '../../../runs/report-run.ts';
 import { stillRunning } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
-import { toGatewayError } from '../../error-handler.ts';
+import { toGatewayError } from '../../errors/error-handler.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import type { RunStats } from '../../../runs/run-stats.ts';
 import { createConversationQueues } from './conversation-queues.ts';

@@ -36,7 +36,7 @@ type WithLink = { Params: { link: string } };
  */
 export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (app, { signIns, callers, logins, publicUrl }) => {
   const ownOrigins = originsOf(publicUrl);
-  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'Not good any more', forbidden: 'Not accepted from there' });
+  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'No longer valid', forbidden: 'Not accepted from there' });
 
   /** @throws GatewayError */
   async function open(request: FastifyRequest<WithLink>): Promise<{ signIn: OpenSignIn; caller: Caller; server: SignInServer }> {
@@ -57,18 +57,6 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     return { path, isThem: found?.id === caller.id, ...(found?.person !== undefined && { person: found.person }) };
   }
 
-  /** Whether the request shows the key or token of the caller itself, in a header or in the form. */
-  async function isProven({ id }: Caller, request: FastifyRequest, own: string | undefined): Promise<boolean> {
-    const token = own?.trim() ?? tokenOf(request.headers);
-    if (token === undefined || token === '') return false;
-    try {
-      return (await callers.findByToken(token, request, false))?.id === id;
-    } catch (error) {
-      if (error instanceof GatewayError && error.status === 401) return false;
-      throw error;
-    }
-  }
-
   app.get<WithLink>('/connect/:link', async (request, reply) => {
     const { signIn, caller, server } = await open(request);
     const login = await whoSignsIn(caller, request);
@@ -77,7 +65,7 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
   });
 
   app.post<WithLink>('/connect/:link', async (request, reply) => {
-    refuseOtherSites(request, ownOrigins, 'This form is taken from its own page alone. Open the link of the chat, and connect there.');
+    refuseOtherSites(request, ownOrigins, 'This form is accepted only from its own page. Open the link in the chat, and connect there.');
     const { signIn, caller, server } = await open(request);
     const who = whoIs(caller, signIn);
     const login = await whoSignsIn(caller, request);
@@ -87,7 +75,7 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     };
     const form = parseForm(request.body);
     const isToProve = who.proof === 'key' || (who.proof === 'token' && login?.isThem !== true);
-    if (isToProve && !(await isProven(caller, request, form.own)))
+    if (isToProve && !(await isProven(callers, caller, { request, own: form.own })))
       return refuse(
         403,
         login === undefined ? `This is not the ${who.proof} that the link was made for. Nothing was stored.` : 'Nothing was stored.',
@@ -105,6 +93,22 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     return sendPage(reply, connectedPage(server));
   });
 };
+
+/** Whether the request shows the key or token of the caller itself, in a header or in the form. */
+async function isProven(
+  callers: ConnectPageOptions['callers'],
+  { id }: Caller,
+  { request, own }: { request: FastifyRequest; own: string | undefined },
+): Promise<boolean> {
+  const token = own?.trim() ?? tokenOf(request.headers);
+  if (token === undefined || token === '') return false;
+  try {
+    return (await callers.findByToken(token, request, false))?.id === id;
+  } catch (error) {
+    if (error instanceof GatewayError && error.status === 401) return false;
+    throw error;
+  }
+}
 
 function whoIs(caller: Caller, { person }: OpenSignIn): ConnectingPerson {
   const keyName = caller.name ?? caller.id;

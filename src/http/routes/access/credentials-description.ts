@@ -29,7 +29,7 @@ export const credentialDescriptions = {
   'PUT /api/credentials/:server': {
     tag: 'Tools',
     summary: 'Connect to a tool server with your own key',
-    description: 'Calls of this tool server that are made for you carry the key from then on, and nobody else’s calls do.',
+    description: 'Your calls to this tool server carry the key from then on; calls of others do not.',
     params,
     body: {
       schema: givenKey,
@@ -41,8 +41,7 @@ export const credentialDescriptions = {
   'POST /api/credentials/:server/connect': {
     tag: 'Tools',
     summary: 'Make a link to connect to a tool server',
-    description:
-      'For a person with a browser: a page of the gateway where they enter what the tool server asks for. The link is good once, for a day.',
+    description: 'A page of the gateway on which a person enters what the tool server asks for. The link works once, within a day.',
     params,
     answers: { 200: json('The link.', z.object({ url: z.url(), expires: isoTime })) },
   },
@@ -50,7 +49,7 @@ export const credentialDescriptions = {
     tag: 'Tools',
     summary: 'Delete your credential for a tool server',
     params,
-    answers: { 200: json('It is gone.', deletedShape) },
+    answers: { 200: json('Deleted.', deletedShape) },
   },
   'GET /api/keys/:id/credentials': {
     tag: 'Keys',
@@ -75,7 +74,7 @@ export const credentialDescriptions = {
   'DELETE /api/users/:key/:id/credentials/:server': {
     tag: 'Usage',
     summary: 'Disconnect a person from a tool server',
-    description: 'For somebody who has left, or lost a device.',
+    description: 'For a person who has left or lost a device.',
     params: { ...personParams, ...params },
     answers: { 200: json('It is deleted.', deletedShape) },
   },

@@ -61,7 +61,7 @@ export const keyDescriptions = {
   'PATCH /api/keys/:id': {
     tag: 'Keys',
     summary: 'Change a key',
-    description: 'Fields that are left out stay as they are; null lifts a restriction.',
+    description: 'Omitted fields stay unchanged; null removes a restriction.',
     params,
     body: { schema: changedKey, fields },
     answers: { 200: json('The key as it is now.', keyShape) },
@@ -71,6 +71,6 @@ export const keyDescriptions = {
     summary: 'Delete a key',
     description: 'Its sockets, streams and runs end at once.',
     params,
-    answers: { 200: json('It is gone.', deletedShape) },
+    answers: { 200: json('Deleted.', deletedShape) },
   },
 } satisfies RouteDescriptions;

@@ -129,7 +129,7 @@ function withChanges(before: KeyFields, { expires_at: expiresAt, ...changes }: z
     ...(totalLimits !== undefined && { totalLimits }),
     ...(users !== undefined && { people: users && toPeopleRule(users, before.people) }),
   };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as unknown as KeyFields;
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as KeyFields;
 }
 
 const fixedKey: JsonObject = {

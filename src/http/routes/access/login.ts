@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { Logins } from '../../../core/callers/login.ts';
 import { cookieNameAt } from '../../../shared/secrets/browser-secrets.ts';
-import { foreignOrigin } from '../../auth/authenticate.ts';
+import { foreignOrigin } from '../../auth/open-mode.ts';
 import { cookie, cookiesIn, leavingCookie } from './cookies.ts';
 import { installFormPages, originsOf, seeOther } from '../form-pages.ts';
 import { publicAddress } from '../../public-address.ts';
@@ -32,47 +32,10 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
 
   function required(): Logins {
     if (logins !== undefined) return logins;
-    throw new GatewayError('not_found', 'Nobody can sign in here with an account: OIDC_CLIENT_ID is not set. Use a key.');
+    throw new GatewayError('not_found', 'Signing in with an account is not available, because OIDC_CLIENT_ID is not set. Use a key.');
   }
 
-  await app.register(async (pages) => {
-    installFormPages(pages, { not_found: 'There is no sign-in here', forbidden: 'Not signed in', conflict: 'Not signed in' }, [
-      { href: '/', text: 'Back to the console' },
-    ]);
-
-    pages.get('/login', async (request, reply) => {
-      const query = queryOf(request);
-      const found = required();
-      // Cookies belong to a host: whoever came by another name of the gateway would come back without them.
-      if (isElsewhere(request.headers, publicUrl) && !query.has('moved')) {
-        query.set('moved', '1');
-        return seeOther(reply, `${publicUrl}/login?${query.toString()}`);
-      }
-      const address = publicAddress(request.headers, publicUrl);
-      const { location, cookie: begun } = await found.begin({
-        address,
-        returnTo: returnPath(query.get('return_to') ?? undefined),
-        wantsOtherAccount: query.get('account') === 'other',
-      });
-      return seeOther(reply, location, [leavingCookie(begun, address)]);
-    });
-
-    pages.get('/login/callback', async (request, reply) => {
-      const answer = queryOf(request);
-      const found = required();
-      // Signed out at the provider, which leads back to the same address.
-      if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, '/');
-      const address = publicAddress(request.headers, publicUrl);
-      const name = found.cookieName(answer.get('state') ?? '', address);
-      const { login, returnTo, caller } = await found.finish(answer, {
-        cookie: cookiesIn(request.headers.cookie).get(name),
-        before: loginIn(request.headers, address),
-      });
-      request.log.info({ caller_id: caller.id }, 'signed in');
-      const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
-      return seeOther(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
-    });
-  });
+  await app.register(loginPages, { required, publicUrl });
 
   app.post('/login/token', async (request, reply) => {
     const found = required();
@@ -105,6 +68,49 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
   });
 };
 
+/** What a browser opens; errors are pages. */
+const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string | undefined }> = async (
+  pages,
+  { required, publicUrl },
+) => {
+  installFormPages(pages, { not_found: 'There is no sign-in here', forbidden: 'Not signed in', conflict: 'Not signed in' }, [
+    { href: '/', text: 'Back to the console' },
+  ]);
+
+  pages.get('/login', async (request, reply) => {
+    const query = queryOf(request);
+    const found = required();
+    // Cookies belong to a host: whoever came by another name of the gateway would come back without them.
+    if (isElsewhere(request.headers, publicUrl) && !query.has('moved')) {
+      query.set('moved', '1');
+      return seeOther(reply, `${publicUrl}/login?${query.toString()}`);
+    }
+    const address = publicAddress(request.headers, publicUrl);
+    const { location, cookie: begun } = await found.begin({
+      address,
+      returnTo: returnPath(query.get('return_to') ?? undefined),
+      wantsOtherAccount: query.get('account') === 'other',
+    });
+    return seeOther(reply, location, [leavingCookie(begun, address)]);
+  });
+
+  pages.get('/login/callback', async (request, reply) => {
+    const answer = queryOf(request);
+    const found = required();
+    // Signed out at the provider, which leads back to the same address.
+    if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, '/');
+    const address = publicAddress(request.headers, publicUrl);
+    const name = found.cookieName(answer.get('state') ?? '', address);
+    const { login, returnTo, caller } = await found.finish(answer, {
+      cookie: cookiesIn(request.headers.cookie).get(name),
+      before: loginIn(request.headers, address),
+    });
+    request.log.info({ caller_id: caller.id }, 'signed in');
+    const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
+    return seeOther(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
+  });
+};
+
 /** The secret of whoever is signed in in this browser. */
 export function loginIn(headers: IncomingHttpHeaders, address: string | undefined): string | undefined {
   const value = cookiesIn(headers.cookie).get(loginCookieName(address));
@@ -130,6 +136,6 @@ function refuseOtherPages({ headers }: FastifyRequest, ownOrigins: readonly stri
   if (isOwn && headers[ownHeader] !== undefined) return;
   throw new GatewayError(
     'forbidden',
-    'Only the console of this gateway may ask for this. Programs send a token of their own as "Authorization: Bearer <token>".',
+    'Only the console of this gateway may request this. Programs send their own token as "Authorization: Bearer <token>".',
   );
 }

@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { GatewayError } from '../../../core/errors.ts';
 import type { PeopleRule } from '../../../core/callers/people.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { headerName } from '../../../shared/header-name.ts';
 
 /** What a header that names a person must not be. */
 const credentialHeaders: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization', 'host', 'origin']);
-const headerName = z
+const nameOfHeader = z
   .string()
-  .regex(/^[!#$%&'*+.^`|~\w-]{1,128}$/, 'must be the name of a header')
+  .max(128, 'must be the name of a header')
+  .regex(headerName, 'must be the name of a header')
   .refine((name) => !credentialHeaders.has(name.toLowerCase()), 'carries the key itself. Name another header');
 /** RFC 7518, section 3.2: at least as many bits as the hash has. */
 const tokenSecret = z.string().min(32, 'must have at least 32 characters').max(1_024);
@@ -16,10 +18,15 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https a
 export const peopleRule = z.discriminatedUnion(
   'from',
   [
-    z.strictObject({ from: z.literal('header'), name: headerName, name_header: headerName.nullish(), email_header: headerName.nullish() }),
+    z.strictObject({
+      from: z.literal('header'),
+      name: nameOfHeader,
+      name_header: nameOfHeader.nullish(),
+      email_header: nameOfHeader.nullish(),
+    }),
     z.strictObject({
       from: z.literal('jwt'),
-      name: headerName,
+      name: nameOfHeader,
       secret: tokenSecret.nullish(),
       jwks_url: httpUrl.nullish(),
       issuer: z.string().min(1).max(2_048).nullish(),

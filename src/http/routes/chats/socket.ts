@@ -8,9 +8,10 @@ import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import { addressOwner } from '../../auth/address-owner.ts';
-import { foreignOrigin, invalidKey, tokenOf } from '../../auth/authenticate.ts';
+import { invalidKey, tokenOf } from '../../auth/authenticate.ts';
+import { foreignOrigin } from '../../auth/open-mode.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
-import { tidyPath } from '../../not-found-hints.ts';
+import { tidyPath } from '../../errors/not-found-hints.ts';
 import { createSocketChats } from '../../dialects/socket/socket-chats.ts';
 import type { StartChat } from '../../dialects/socket/socket-chats.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
@@ -108,7 +109,7 @@ async function registerWebsocket(app: FastifyInstance): Promise<void> {
   const options = {
     maxPayload: limits.socketFrameBytes,
     closeTimeout: closeTimeoutMs,
-    // One frame per turn of the event loop: a single read can contain ten thousand small frames.
+    // One frame per tick of the event loop: a single read can contain ten thousand small frames.
     allowSynchronousEvents: false,
     // Only the name of the protocol is echoed: the other subprotocol contains the key.
     handleProtocols: (offered: Set<string>) => (offered.has(protocol) ? protocol : false),

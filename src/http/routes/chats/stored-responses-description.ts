@@ -59,7 +59,7 @@ export const storedResponseDescriptions = {
   'DELETE /v1/responses/:id': {
     tag: 'Stored chats',
     summary: 'Delete a stored response',
-    description: 'Its run ends, if it runs in the background. Responses that build on it cannot be built on any more.',
+    description: 'A background run is cancelled. Responses that build on this one can no longer be continued.',
     params,
     answers: {
       200: json('It is gone.', z.object({ object: z.literal('response'), id: z.string(), deleted: z.literal(true) })),

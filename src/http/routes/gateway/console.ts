@@ -37,7 +37,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
       throw error;
     });
     if (found instanceof GatewayError) {
-      const { headers, document } = renderPage(messagePage('The console is not there', found.message));
+      const { headers, document } = renderPage(messagePage('The console is not installed', found.message));
       return reply.code(found.status).headers(headers).send(document);
     }
     const etag = `"${found.shell}"`;
@@ -69,7 +69,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
     const { file } = request.params;
     const { url, types } = await findConsole();
     const type = Object.hasOwn(types, file) ? types[file] : undefined;
-    if (type === undefined) throw new GatewayError('not_found', 'The console has no such file any more. Load the page again.');
+    if (type === undefined) throw new GatewayError('not_found', 'The console was updated and no longer has this file. Reload the page.');
     reply
       .type(type)
       .header('cache-control', immutable)

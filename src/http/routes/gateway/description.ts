@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { DocumentOptions } from '../../description/gateway-document.ts';
+import type { DocumentOptions } from './gateway-document.ts';
 
 /**
  * What this gateway can be asked: `GET /openapi.json` for programs, `GET /docs` for people. Everybody may read it, because it is the same in every gateway
@@ -7,7 +7,7 @@ import type { DocumentOptions } from '../../description/gateway-document.ts';
  */
 export const descriptionRoutes: FastifyPluginAsync<DocumentOptions> = async (app, options) => {
   const document = once(async () => {
-    const { makeGatewayDocument } = await import('../../description/gateway-document.ts');
+    const { makeGatewayDocument } = await import('./gateway-document.ts');
     return makeGatewayDocument(options);
   });
   // Bytes, so that all who read them share them, and nothing is encoded for each.

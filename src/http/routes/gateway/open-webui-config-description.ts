@@ -21,7 +21,7 @@ export function openWebUiConfigDescriptions(schema: z.ZodType) {
     'POST /api/v1/configs/tool_servers': {
       tag: 'Tool servers',
       summary: 'Replace all tool servers, in Open WebUI’s shape',
-      description: 'A key that is left out or empty stays as it is.',
+      description: 'An omitted or empty key stays unchanged.',
       body: { schema: z.looseObject({ TOOL_SERVER_CONNECTIONS: z.array(schema) }) },
       answers: { 200: json('All of them.', listShape) },
       errors,

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { ToolServerReport } from '../../../core/tools/tool-server-report.ts';
-import { errorBody, logError, toGatewayError } from '../../error-handler.ts';
+import { errorBody, logError, toGatewayError } from '../../errors/error-handler.ts';
 import { loadReports } from '../../../admin/tool-server-reports.ts';
 import { toOpenWebUiWire, toReportWire } from '../../../admin/tool-server-wire.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';

@@ -33,7 +33,7 @@ export const usageDescriptions = {
     tag: 'Usage',
     summary: 'What was used, by day',
     description:
-      'For administrators of everybody, for others their own. Days are in UTC, and kept for 90 days. At most 10,000 rows, the newest first.',
+      'Administrators see the usage of all callers, others their own. Days are in UTC and are stored for 90 days. At most 10,000 rows, newest first.',
     query: { schema: usageQuery, fields: { by: 'What there is a row for.', from: 'The first day.', to: 'The last day.' } },
     answers: { 200: json('Sums of a day.', z.object({ data: z.array(usageShape) })) },
   },

@@ -26,7 +26,7 @@ const refusal = {
 const refused = {
   tag: 'Models',
   summary: 'Refused, whatever the key',
-  description: 'Here so that clients of Ollama are told why they cannot.',
+  description: 'Answers Ollama clients with the reason why models cannot be changed here.',
   answers: { 403: refusal },
   errors,
 } satisfies RouteDescription;
@@ -78,7 +78,7 @@ export const ollamaDescriptions = {
     summary: 'Embeddings in Ollama’s shape',
     body: {
       schema: embedSchema,
-      fields: { input: 'A text, or a list of texts.', truncate: 'For Ollama alone, as are `options` and `keep_alive`.' },
+      fields: { input: 'A text, or a list of texts.', truncate: 'Only for Ollama, like `options` and `keep_alive`.' },
       example: { model: 'nomic-embed-text', input: 'Osaka' },
     },
     answers: {

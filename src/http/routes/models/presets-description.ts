@@ -34,7 +34,7 @@ const fields = {
   sub_agents: 'Presets to which it may hand the conversation over.',
   params: 'Model parameters, where a request has none of its own.',
   function_calling: 'How the model uses tools.',
-  needs_approval: 'Whether calls wait for a human: all, or those of these functions.',
+  needs_approval: 'Whether calls need approval by a person: all, or those of these functions.',
 };
 const params = { id: 'The id of the preset.' };
 
@@ -56,12 +56,12 @@ export function presetDescriptions(schema: z.ZodType) {
     'PATCH /api/presets/:id': {
       tag: 'Presets',
       summary: 'Change a preset',
-      description: 'Fields that are left out stay as they are; null removes one.',
+      description: 'Omitted fields stay unchanged; null removes a field.',
       params,
       body: { schema: partial(schema), fields },
       answers: { 200: json('The preset as it is now.', savedShape) },
     },
-    'DELETE /api/presets/:id': { tag: 'Presets', summary: 'Delete a preset', params, answers: { 200: json('It is gone.', deletedShape) } },
+    'DELETE /api/presets/:id': { tag: 'Presets', summary: 'Delete a preset', params, answers: { 200: json('Deleted.', deletedShape) } },
   } satisfies RouteDescriptions;
 }
 

@@ -15,7 +15,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { withoutExcerpt } from '../../../shared/without-excerpt.ts';
 import { tokenOf } from '../../auth/authenticate.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
-import { logError, toGatewayError } from '../../error-handler.ts';
+import { logError, toGatewayError } from '../../errors/error-handler.ts';
 import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, sendPage } from '../form-pages.ts';
 import { openApprovalPage } from '../../pages/approval-page.ts';
 import { decidedApprovalPage } from '../../pages/decided-approval-page.ts';
@@ -44,21 +44,9 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   const ownOrigins = originsOf(publicUrl);
   installFormPages(app, titles);
 
-  async function requireCaller(request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
-    const token = tokenOf(request.headers);
-    const shown = token === undefined ? undefined : await callers.findByToken(token, request, false);
-    const caller = await callers.findById(callerId, request);
-    if (caller !== undefined && (shown === undefined || isWithin(callerId, shown.id))) return caller;
-    if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
-    throw new GatewayError(
-      'not_found',
-      'No calls of this key wait behind this link. Open it without a key, or with the key of the chat as long as that is valid.',
-    );
-  }
-
   app.get<{ Params: { link: string }; Querystring: { receipt?: unknown } }>('/approvals/:link', async (request, reply) => {
     const found = await linked.find(request.params.link);
-    const caller = await requireCaller(request, found);
+    const caller = await requireCaller(callers, request, found);
     if (found.type === 'open') return sendPage(reply, await openApprovalPage({ ...found, caller }));
     const { receipt } = request.query;
     const hasDecided = typeof receipt === 'string' && linked.checkReceipt(receipt, request.params.link);
@@ -66,9 +54,9 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   });
 
   app.post<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
-    refuseOtherSites(request, ownOrigins, 'Decisions are taken from this page alone. Open the link of the chat, and decide there.');
+    refuseOtherSites(request, ownOrigins, 'Decisions are accepted only from this page. Open the link in the chat, and decide there.');
     const found = await linked.find(request.params.link);
-    const caller = await requireCaller(request, found);
+    const caller = await requireCaller(callers, request, found);
     if (found.type === 'over') {
       return sendPage(reply.code(409), decidedApprovalPage(found, { mayFollow: false, seconds: refreshSeconds }));
     }
@@ -111,6 +99,19 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   }
 };
 
+/** @throws GatewayError `not_found` */
+async function requireCaller(callers: ApprovalPageOptions['callers'], request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
+  const token = tokenOf(request.headers);
+  const shown = token === undefined ? undefined : await callers.findByToken(token, request, false);
+  const caller = await callers.findById(callerId, request);
+  if (caller !== undefined && (shown === undefined || isWithin(callerId, shown.id))) return caller;
+  if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
+  throw new GatewayError(
+    'not_found',
+    'This link has no calls of this key. Open it without a key, or with the key that the chat was sent with, while that key is valid.',
+  );
+}
+
 const titles: Partial<Record<GatewayError['code'], string>> = {
   not_found: 'Nothing waits here',
   approval_expired: 'Too late',
@@ -148,7 +149,7 @@ function decisionsIn(
   const words = message?.trim() ?? '';
   const isRemembered = remember === 'true';
   const chosen = run.calls.filter(({ id }) => (call === undefined ? !answers.has(id) : id === call));
-  if (chosen.length === 0) throw new GatewayError('conflict', 'These calls were decided meanwhile.');
+  if (chosen.length === 0) throw new GatewayError('conflict', 'These calls have already been decided.');
   return chosen.map((waiting) => {
     if (way === 'reject') return { callId: waiting.id, answer: { decision: way, ...(words !== '' && { message: words }) }, isRemembered };
     const edited = args === undefined ? undefined : editedArguments(args, waiting);

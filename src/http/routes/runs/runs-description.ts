@@ -81,7 +81,7 @@ export const runDescriptions = {
   'POST /api/runs/:id/calls/:call_id/cancel': {
     tag: 'Runs',
     summary: 'Cancel one call of a run',
-    description: 'The model reads that it was cancelled, and goes on.',
+    description: 'The model is told that the call was cancelled, and continues.',
     params: { id: 'The id of the run.', call_id: 'The id of a call that is running.' },
     answers: { 200: json('It is cancelled.', z.object({ id: z.string(), call_id: z.string(), cancelled: z.literal(true) })) },
   },

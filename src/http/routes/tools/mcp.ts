@@ -3,7 +3,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { gatewayHeader } from '../../../core/tools/gateway-chain.ts';
 import { isDeeperThan } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { foreignOrigin } from '../../auth/authenticate.ts';
+import { foreignOrigin } from '../../auth/open-mode.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
 import type { McpHandler, McpHandlerOptions } from '../../mcp/mcp-handler.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';

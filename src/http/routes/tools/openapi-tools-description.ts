@@ -20,7 +20,7 @@ export const openApiToolDescriptions = {
     answers: {
       200: json('The result. Files are `data:` URIs, in a list after what is said beside them.', z.unknown()),
       400: json('The arguments do not fit.', z.union([failureShape, errorShape])),
-      409: json('It needs an approval, and nobody can be asked here; or a credential that the caller has not given.', failureShape),
+      409: json('The call needs an approval that cannot be requested here, or a credential that the caller has not stored.', failureShape),
       502: json('It failed.', failureShape),
       504: json('It took too long.', failureShape),
     },

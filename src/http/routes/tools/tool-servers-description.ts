@@ -14,8 +14,8 @@ const heldFunction = z.object({
   parameters: anyObject,
 });
 const wholeHeldFunction = heldFunction.extend({
-  definition: anyObject.describe('What the server says now, word by word.'),
-  pinned: anyObject.nullable().describe('What it said when it was first seen or last accepted. Null where that was not kept.'),
+  definition: anyObject.describe('The current definition, verbatim.'),
+  pinned: anyObject.nullable().describe('The definition that was first seen or last accepted. Null if it was not stored.'),
 });
 const listedReportShape = z
   .object({
@@ -25,7 +25,7 @@ const listedReportShape = z
       .enum(['refused', 'own'])
       .optional()
       .describe(
-        '`refused`: it shows its functions to nobody without a credential, or does not take this one (HTTP 401, 403). `own`: it shows them to people who have given their own.',
+        '`refused`: the server lists no functions without a credential, or rejects this one (HTTP 401, 403). `own`: it lists them to people who have stored their own.',
       ),
     next_try_ms: z.int().optional().describe('When a server that failed is tried again by itself, in milliseconds from now.'),
     info: anyObject.nullable(),
@@ -65,32 +65,73 @@ const shownShape = ownConnection.extend({ report: reportShape }).meta({ id: 'Too
 const listShape = z.object({ data: z.array(ownConnection.extend({ report: listedReportShape }).meta({ id: 'ListedToolServer' })) });
 
 export const connectionFields = {
-  id: 'Absent: made of the title of the document.',
+  id: 'Default: derived from the title of the document.',
   url: 'The server, or its document.',
   path: 'Where the document is, below `url` or as a full address. Default: `openapi.json`.',
-  base_path: 'The path in front of the operations, in the place of the document’s.',
+  base_path: 'The path in front of the operations, instead of the one in the document.',
   spec: 'The document itself; nothing is fetched then.',
   key: 'The credential. It is never shown again.',
-  per_user: 'Each person gives a credential of their own (`PUT /api/credentials/{server}`); `key` is then not used.',
+  per_user: 'Each person stores their own credential (`PUT /api/credentials/{server}`); `key` is then not used.',
   headers: 'Headers of every call.',
   forward_headers:
-    'Headers of the request to the gateway that calls carry on. Never those that authenticate the caller or name the person, nor cookies.',
+    'Headers of the request to the gateway that are forwarded with calls. Never cookies, nor headers that authenticate the caller or name the person.',
   'config.enable': 'false switches the server off.',
-  'config.default': 'false: only requests that name it in `tool_ids` have it.',
+  'config.default': 'false: only requests that name the server in `tool_ids` get its functions.',
   'config.public_headers': 'Added headers whose values results may show.',
-  'config.needs_approval': 'Whether calls wait for a human: all, or those of these functions.',
+  'config.needs_approval': 'Whether calls need approval by a person: all, or those of these functions.',
 };
 const params = { id: 'The id of the tool server.' };
+
+/** The routes that take no connection. */
+const fixedDescriptions = {
+  'GET /api/tool-servers': { tag: 'Tool servers', summary: 'List the tool servers', answers: { 200: json('All of them.', listShape) } },
+  'GET /api/tool-servers/:id': {
+    tag: 'Tool servers',
+    summary: 'One tool server',
+    params,
+    answers: { 200: json('The tool server, with its functions.', shownShape) },
+  },
+  'PATCH /api/tool-servers/:id': {
+    tag: 'Tool servers',
+    summary: 'Change a tool server',
+    description: 'Omitted fields stay unchanged. If `url` moves to another origin, secrets are dropped unless they are sent again.',
+    params,
+    body: { schema: z.looseObject({}).describe('Fields of a connection.'), example: { config: { enable: false } } },
+    answers: { 200: json('The tool server as it is now.', shownShape) },
+  },
+  'DELETE /api/tool-servers/:id': {
+    tag: 'Tool servers',
+    summary: 'Delete a tool server',
+    params,
+    answers: { 200: json('Deleted.', deletedShape) },
+  },
+  'POST /api/tool-servers/:id/refresh': {
+    tag: 'Tool servers',
+    summary: 'Read its document again',
+    description: 'If the new document cannot be used, the functions stay unchanged.',
+    params,
+    answers: { 200: json('The new report.', reportShape) },
+  },
+  'POST /api/tool-servers/:id/accept': {
+    tag: 'Tool servers',
+    summary: 'Accept changed definitions of MCP tools',
+    params,
+    body: {
+      schema: z.looseObject({ functions: z.record(z.string(), z.string()) }),
+      fields: { functions: 'The fingerprint of each function, from `held` of the report.' },
+    },
+    answers: { 200: json('The new report.', reportShape) },
+  },
+} satisfies RouteDescriptions;
 
 /** `schema`: what checks a connection. */
 export function toolServerDescriptions(schema: z.ZodType) {
   const body = { schema, fields: connectionFields, example: { url: 'http://127.0.0.1:8000' } };
   return {
-    'GET /api/tool-servers': { tag: 'Tool servers', summary: 'List the tool servers', answers: { 200: json('All of them.', listShape) } },
     'POST /api/tool-servers': {
       tag: 'Tool servers',
       summary: 'Register a tool server',
-      description: 'A server that does not answer is registered too; its report says what is wrong.',
+      description: 'A server that does not answer is registered too. Its report names the problem.',
       body,
       answers: { 201: json('The tool server, with its functions.', shownShape) },
     },
@@ -100,50 +141,13 @@ export function toolServerDescriptions(schema: z.ZodType) {
       body: { schema: z.union([z.array(schema), z.object({ data: z.array(schema) })]) },
       answers: { 200: json('All of them.', listShape) },
     },
-    'GET /api/tool-servers/:id': {
-      tag: 'Tool servers',
-      summary: 'One tool server',
-      params,
-      answers: { 200: json('The tool server, with its functions.', shownShape) },
-    },
-    'PATCH /api/tool-servers/:id': {
-      tag: 'Tool servers',
-      summary: 'Change a tool server',
-      description:
-        'Fields that are left out stay as they are. Where `url` moves to another origin, secrets are dropped unless they are sent again.',
-      params,
-      body: { schema: z.looseObject({}).describe('Fields of a connection.'), example: { config: { enable: false } } },
-      answers: { 200: json('The tool server as it is now.', shownShape) },
-    },
-    'DELETE /api/tool-servers/:id': {
-      tag: 'Tool servers',
-      summary: 'Delete a tool server',
-      params,
-      answers: { 200: json('It is gone.', deletedShape) },
-    },
-    'POST /api/tool-servers/:id/refresh': {
-      tag: 'Tool servers',
-      summary: 'Read its document again',
-      description: 'Where the new one cannot be used, the functions stay as they are.',
-      params,
-      answers: { 200: json('What became of it.', reportShape) },
-    },
-    'POST /api/tool-servers/:id/accept': {
-      tag: 'Tool servers',
-      summary: 'Accept changed definitions of MCP tools',
-      params,
-      body: {
-        schema: z.looseObject({ functions: z.record(z.string(), z.string()) }),
-        fields: { functions: 'The fingerprint of each function, from `held` of the report.' },
-      },
-      answers: { 200: json('What became of it.', reportShape) },
-    },
     'POST /api/tool-servers/verify': {
       tag: 'Tool servers',
       summary: 'Try a connection',
       description: 'Nothing is stored.',
       body,
-      answers: { 200: json('What would become of it.', reportShape) },
+      answers: { 200: json('The report of this connection.', reportShape) },
     },
+    ...fixedDescriptions,
   } satisfies RouteDescriptions;
 }

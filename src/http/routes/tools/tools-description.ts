@@ -31,7 +31,7 @@ const recordedRequest = z
   })
   .meta({
     id: 'RecordedRequest',
-    description: 'A request to a tool server, and its answer. Credentials are `[secret]`. Messages over a pipe have a body alone.',
+    description: 'A request to a tool server, and its answer. Credentials are `[secret]`. Messages over a pipe have only a body.',
   });
 const head = {
   id: z.string(),
@@ -98,7 +98,7 @@ export const toolDescriptions = {
     answers: {
       200: json('What it gave, or why it failed.', z.union([resultShape, failureShape])),
       400: json('The arguments do not fit.', z.union([failureShape, errorShape])),
-      409: json('It needs an approval, and nobody can be asked here; or a credential that the caller has not given.', failureShape),
+      409: json('The call needs an approval that cannot be requested here, or a credential that the caller has not stored.', failureShape),
     },
   },
 } satisfies RouteDescriptions;

@@ -27,7 +27,7 @@ export interface Transaction {
 }
 
 /**
- * Runs the first write, and as many of those that wait as fit into one turn of the event loop, in one transaction, which takes one sync of the disk. Each
+ * Runs the first write, and as many of those that wait as fit into one tick of the event loop, in one transaction, which takes one sync of the disk. Each
  * has a savepoint, so that one that fails is undone alone.
  * @throws what concerns all of them: the transaction is undone, unless it `isCommitting`
  */

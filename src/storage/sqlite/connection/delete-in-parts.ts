@@ -1,11 +1,11 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectAll, selectFirst } from './select.ts';
 
-/** In one turn of the event loop, which takes some milliseconds. */
-const rowsPerTurn = 1_000;
-const charactersPerTurn = 4 * 1024 * 1024;
+/** In one tick of the event loop, which takes some milliseconds. */
+const rowsPerTick = 1_000;
+const charactersPerTick = 4 * 1024 * 1024;
 
 /** All strings become part of the SQL, so none may come from a request. */
 interface Deletion<Row> {
@@ -21,7 +21,7 @@ interface Deletion<Row> {
   forEach?: (database: DatabaseSync) => (row: Row) => void;
 }
 
-/** Deletes some rows in each turn of the event loop, so that many hold up nobody. Returns them. */
+/** Deletes some rows in each tick of the event loop, so that many hold up nobody. Returns them. */
 export async function deleteInParts<Row>(connection: DatabaseConnection, deletion: Deletion<Row>): Promise<Row[]> {
   const { table, condition, values } = deletion;
   const sql = `SELECT 1 FROM ${table} WHERE ${condition} LIMIT 1`;
@@ -29,13 +29,13 @@ export async function deleteInParts<Row>(connection: DatabaseConnection, deletio
   // Read first: usually there is nothing to delete, and a write would have to wait for locks.
   while ((await connection.read((database) => selectFirst(database, sql, ...values))) !== undefined) {
     deleted.push(...(await connection.write((database) => deletePart(database, deletion))));
-    await nextTurn();
+    await nextTick();
   }
   return deleted;
 }
 
 function deletePart<Row>(database: DatabaseSync, { table, key, columns = [], condition, values, forEach }: Deletion<Row>): Row[] {
-  const find = `SELECT ${[...key, ...columns].join(', ')} FROM ${table} WHERE ${condition} LIMIT ${rowsPerTurn}`;
+  const find = `SELECT ${[...key, ...columns].join(', ')} FROM ${table} WHERE ${condition} LIMIT ${rowsPerTick}`;
   const remove = database.prepare(`DELETE FROM ${table} WHERE ${key.map((name) => `${name} = ?`).join(' AND ')}`);
   const follow = forEach?.(database);
   const deleted: Row[] = [];
@@ -45,7 +45,7 @@ function deletePart<Row>(database: DatabaseSync, { table, key, columns = [], con
     follow?.(row as Row);
     deleted.push(row as Row);
     characters += Number(row['characters'] ?? 0);
-    if (characters >= charactersPerTurn) break;
+    if (characters >= charactersPerTick) break;
   }
   return deleted;
 }

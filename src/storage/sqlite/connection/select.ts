@@ -18,12 +18,12 @@ function statementOf(database: DatabaseSync, sql: string): StatementSync {
 
 /** All rows of a query. `Row` names its columns; their types hold because every table is STRICT. */
 export function selectAll<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Row[] {
-  return statementOf(database, sql).all(...values) as unknown as Row[];
+  return statementOf(database, sql).all(...values) as Row[];
 }
 
 /** The first row of a query; undefined when there is none. */
 export function selectFirst<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Row | undefined {
-  return statementOf(database, sql).get(...values) as unknown as Row | undefined;
+  return statementOf(database, sql).get(...values) as Row | undefined;
 }
 
 /** Changes rows; returns their number. The values are small, such as ids. */

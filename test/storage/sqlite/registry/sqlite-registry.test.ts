@@ -2,10 +2,10 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Registry } from '../../../src/core/stores/registry.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
-import { describeRegistry, keyRecord, toolServerRecord } from '../registry-contract.ts';
-import { temporaryFolders } from '../temporary-folder.ts';
+import type { Registry } from '../../../../src/core/stores/registry.ts';
+import { openStores } from '../../../../src/storage/open-stores.ts';
+import { describeRegistry, keyRecord, toolServerRecord } from '../../registry-contract.ts';
+import { temporaryFolders } from '../../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 const open: Registry[] = [];

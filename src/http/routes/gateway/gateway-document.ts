@@ -1,16 +1,16 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { statusPhrases } from '../../shared/status-phrases.ts';
-import { isCountedRoute } from '../auth/limit-callers.ts';
-import { findAccess } from '../auth/route-roles.ts';
-import type { Access } from '../auth/route-roles.ts';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { statusPhrases } from '../../../shared/status-phrases.ts';
+import { isCountedRoute } from '../../auth/limit-callers.ts';
+import { findAccess } from '../../auth/route-roles.ts';
+import type { Access } from '../../auth/route-roles.ts';
 import { describedRoutes } from './described-routes.ts';
 import type { StoredSchemas } from './described-routes.ts';
-import { tags } from './route-description.ts';
-import type { AnswerDescription, RouteDescription } from './route-description.ts';
-import { errorShape } from './shared-schemas.ts';
-import { describeFields, toJsonSchema } from './to-json-schema.ts';
+import { tags } from '../../description/route-description.ts';
+import type { AnswerDescription, RouteDescription } from '../../description/route-description.ts';
+import { errorShape } from '../../description/shared-schemas.ts';
+import { describeFields, toJsonSchema } from '../../description/to-json-schema.ts';
 
 export interface DocumentOptions {
   version: string;
@@ -52,7 +52,7 @@ export async function makeGatewayDocument({ version, schemas }: DocumentOptions)
   for (const [route, description] of Object.entries<RouteDescription>(describedRoutes(schemas))) {
     const { method, path, operation } = describeRoute(route, description, components);
     paths[path] = { ...paths[path], [method]: operation };
-    await nextTurn();
+    await nextTick();
   }
   const error = { 'application/json': { schema: toJsonSchema(errorShape, components) } };
   return {

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError } from '../core/errors.ts';
-import { limits } from '../core/limits.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { statusPhrases } from '../shared/status-phrases.ts';
-import { loggedPath } from './logged-path.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { statusPhrases } from '../../shared/status-phrases.ts';
+import { loggedPath } from '../logged-path.ts';
 import { notFoundHint, tidyPath } from './not-found-hints.ts';
-import { leaveBodyUnread } from './body/unread-bodies.ts';
+import { leaveBodyUnread } from './unread-bodies.ts';
 
 /** OpenAI's error body; further fields say what a run did before the error. */
 interface ErrorBody extends JsonObject {

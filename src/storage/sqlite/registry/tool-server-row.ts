@@ -1,10 +1,12 @@
-import { originOf } from '../../shared/document-url.ts';
-import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { deepFreeze } from '../../shared/deep-freeze.ts';
-import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
-import { describeField, isUntouchedPart, joinSecrets, splitSecrets } from '../secrets/secret-parts.ts';
-import type { StoredRecord } from '../secrets/secret-parts.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { originOf } from '../../../shared/document-url.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
+import { deepFreeze } from '../../../shared/deep-freeze.ts';
+import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
+import { describeField, isUntouchedPart, joinSecrets, splitSecrets } from '../../secrets/secret-parts.ts';
+import { selectAll, selectFirst } from '../connection/select.ts';
+import type { StoredRecord } from '../../secrets/secret-parts.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
 const unreadableSecretsMark = 'unreadable_secrets';
@@ -91,4 +93,16 @@ function formatSecrets(secrets: ReadonlyMap<string, string>): string {
     parts: Object.keys(parts).length === 0 ? undefined : parts,
   };
   return JSON.stringify(encrypted);
+}
+
+export function isSameRow(one: ToolServerRow | undefined, other: ToolServerRow | undefined): boolean {
+  return one?.record === other?.record && one?.secrets === other?.secrets;
+}
+
+export function selectToolServers(database: DatabaseSync): ToolServerRow[] {
+  return selectAll<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers ORDER BY position');
+}
+
+export function findToolServerRow(database: DatabaseSync, id: string): ToolServerRow | undefined {
+  return selectFirst<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id);
 }

@@ -1,12 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import type { WaitingRun } from '../../../src/core/runs/suspended-run.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/sqlite-waiting-runs.ts';
-import { temporaryFolders } from '../temporary-folder.ts';
-import { describeWaitingRunStore, noBounds, waitingRun } from '../waiting-run-contract.ts';
+import { createDatabaseConnection } from '../../../../src/storage/sqlite/connection/database-connection.ts';
+import type { WaitingRun } from '../../../../src/core/runs/suspended-run.ts';
+import type { DatabaseConnection } from '../../../../src/storage/sqlite/connection/database-connection.ts';
+import { createSqliteWaitingRuns } from '../../../../src/storage/sqlite/waiting-runs/sqlite-waiting-runs.ts';
+import { temporaryFolders } from '../../temporary-folder.ts';
+import { describeWaitingRunStore, noBounds, waitingRun } from '../../waiting-run-contract.ts';
 
 const newFolder = temporaryFolders();
 const open: DatabaseConnection[] = [];

@@ -1,0 +1,45 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { KeyRecord, Registry } from '../../../core/stores/registry.ts';
+import { copyJson } from '../../../shared/json.ts';
+import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
+import { selectFirst } from '../connection/select.ts';
+import { writeKey } from './key-row.ts';
+import { missing, taken } from './registry-errors.ts';
+import type { RegistryRecords } from './registry-records.ts';
+
+type Keys = Pick<Registry, 'listKeys' | 'findKeyByHash' | 'createKey' | 'changeKey' | 'deleteKey'>;
+
+export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
+  return {
+    listKeys: async () => [...(await records.read()).keys.values()].map(({ value }) => value),
+    findKeyByHash: async (hash) => (await records.read()).keysByHash.get(hash),
+    createKey: async (given) => {
+      const record = copyJson(given);
+      await records.write((database) => {
+        requireFreeKey(database, record, '');
+        const sql = 'INSERT INTO keys (id, position, hash, record) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM keys';
+        database.prepare(sql).run(record.id, record.hash, writeKey(record, cipher));
+      });
+    },
+    changeKey: async (given) => {
+      const record = copyJson(given);
+      await records.write((database) => {
+        requireFreeKey(database, record, record.id);
+        const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';
+        const { changes } = database.prepare(sql).run(record.hash, writeKey(record, cipher), record.id);
+        if (changes === 0) throw missing('key', record.id);
+      });
+    },
+    deleteKey: (id) =>
+      records.write((database) => {
+        if (database.prepare('DELETE FROM keys WHERE id = ?').run(id).changes === 0) throw missing('key', id);
+      }),
+  };
+}
+
+/** `changedId`: the key that is being changed, which may keep its id and hash; empty for a new key. */
+function requireFreeKey(database: DatabaseSync, { id, hash }: KeyRecord, changedId: string): void {
+  const sql = 'SELECT id FROM keys WHERE (id = ? OR hash = ?) AND id <> ?';
+  const other = selectFirst<{ id: string }>(database, sql, id, hash, changedId);
+  if (other !== undefined) throw taken('key', other.id);
+}

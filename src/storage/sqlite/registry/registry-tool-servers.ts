@@ -1,0 +1,80 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { GatewayError } from '../../../core/errors.ts';
+import type { Registry, ToolServerRecord } from '../../../core/stores/registry.ts';
+import { copyJson } from '../../../shared/json.ts';
+import { whenThere } from '../../../shared/maybe-promise.ts';
+import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
+import { preparedPerTick } from './registry-records.ts';
+import type { RegistryRecords } from './registry-records.ts';
+import { missing, taken } from './registry-errors.ts';
+import { findToolServerRow, isSameRow, selectToolServers, toToolServerRow } from './tool-server-row.ts';
+import type { ToolServerRow } from './tool-server-row.ts';
+
+type ToolServers = Pick<
+  Registry,
+  'listToolServers' | 'findToolServer' | 'createToolServer' | 'changeToolServer' | 'deleteToolServer' | 'replaceToolServers'
+>;
+
+export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): ToolServers {
+  return {
+    listToolServers: () => whenThere(records.read(), ({ toolServers }) => Array.from(toolServers.values(), ({ value }) => value.record)),
+    findToolServer: async (id) => {
+      const { toolServers } = await records.read();
+      const found = toolServers.get(id)?.value;
+      if (found !== undefined && found.unreadable.length > 0) throw unreadable(id, found.unreadable);
+      return found?.record;
+    },
+    createToolServer: async (given) => {
+      const record = copyJson(given);
+      await records.write((database) => {
+        insertToolServer(database, toToolServerRow(record, undefined, cipher));
+      });
+    },
+    changeToolServer: async (given) => {
+      const record = copyJson(given);
+      await records.write((database) => {
+        const before = findToolServerRow(database, record.id);
+        if (before === undefined) throw missing('tool server', record.id);
+        const row = toToolServerRow(record, before, cipher);
+        database.prepare('UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?').run(row.record, row.secrets, record.id);
+      });
+    },
+    deleteToolServer: (id) =>
+      records.write((database) => {
+        if (database.prepare('DELETE FROM tool_servers WHERE id = ?').run(id).changes === 0) throw missing('tool server', id);
+      }),
+    replaceToolServers: async (given) => {
+      const wanted: ToolServerRecord[] = copyJson([...given]);
+      const prepared = wanted.length > preparedPerTick ? await records.prepareRows(wanted) : undefined;
+      await records.write((database) => {
+        const current = new Map(selectToolServers(database).map((row) => [row.id, row]));
+        const rows = wanted.map((record) => {
+          const before = current.get(record.id);
+          const known = prepared?.get(record.id);
+          return known !== undefined && isSameRow(known.before, before) ? known.row : toToolServerRow(record, before, cipher);
+        });
+        const ids = new Set<string>();
+        database.exec('DELETE FROM tool_servers');
+        const insert = database.prepare('INSERT INTO tool_servers (id, position, record, secrets) VALUES (?, ?, ?, ?)');
+        for (const { id, record, secrets } of rows) {
+          if (ids.has(id)) throw taken('tool server', id);
+          ids.add(id);
+          insert.run(id, ids.size, record, secrets);
+        }
+      });
+    },
+  };
+}
+
+function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
+  if (findToolServerRow(database, id) !== undefined) throw taken('tool server', id);
+  const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
+  database.prepare(sql).run(id, record, secrets);
+}
+
+function unreadable(id: string, fields: readonly string[]): GatewayError {
+  return new GatewayError(
+    'storage_unavailable',
+    `The stored ${fields.join(', ')} of tool server "${id}" cannot be read with this TOOLWHARF_SECRET. Set the secret they were stored with, or give new values.`,
+  );
+}

@@ -1,0 +1,38 @@
+import type { Registry } from '../../../core/stores/registry.ts';
+import { createSecretCipher } from '../../secrets/encrypt-secrets.ts';
+import type { DatabaseConnection } from '../connection/database-connection.ts';
+import { selectFirst } from '../connection/select.ts';
+import { keysIn } from './registry-keys.ts';
+import { RegistryRecords } from './registry-records.ts';
+import { toolServersIn } from './registry-tool-servers.ts';
+
+interface SqliteRegistryOptions {
+  /** Encrypts the keys and header values of tool servers. */
+  secret: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** How long records are cached, in milliseconds, before checking for changes by another process. Changes by this one show at once. */
+  cacheMs: number;
+}
+
+/**
+ * The registry; closing it closes the connection. A tool server whose credentials were encrypted with another secret is listed without them and with
+ * `extra.unreadable_secrets`; `findToolServer` throws. Changing such a server keeps the unreadable values unless new ones are given.
+ */
+export function createSqliteRegistry(connection: DatabaseConnection, { secret, now, cacheMs }: SqliteRegistryOptions): Registry {
+  const cipher = createSecretCipher(secret);
+  const records = new RegistryRecords(connection, { cipher, now, cacheMs });
+  return {
+    ...toolServersIn(records, cipher),
+    ...keysIn(records, cipher),
+
+    readFact: (name) =>
+      connection.read((database) => selectFirst<{ value: string }>(database, 'SELECT value FROM facts WHERE name = ?', name)?.value),
+    writeFact: (name, value) =>
+      records.write((database) => {
+        const sql = 'INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
+        database.prepare(sql).run(name, value);
+      }),
+    close: () => connection.close(),
+  };
+}

@@ -1,0 +1,78 @@
+import { hash } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import { conversationOf } from '../../../core/runs/run.ts';
+import type { WaitingBounds, WaitingRun } from '../../../core/runs/suspended-run.ts';
+import { chooseLossesOfOthers } from '../../../shared/fair-shares.ts';
+import type { Loss } from '../../../shared/fair-shares.ts';
+import type { SecretField } from '../../secrets/encrypt-secrets.ts';
+import { execute, selectFirst } from '../connection/select.ts';
+import { areWithin, sharesIn } from '../sqlite-shares.ts';
+
+/** A suspended run as it is stored. */
+export interface WaitingRunRow {
+  id: string;
+  callerId: string;
+  waitId: string;
+  expires: number;
+  isOpen: 0 | 1;
+  /** The first part. Identifies one stored version of the run, because the random initialization vector makes every ciphertext unique. */
+  encrypted: string;
+  /** Empty if the run has only one part. */
+  partsId: string;
+}
+
+export function findRow(database: DatabaseSync, id: string): WaitingRunRow | undefined {
+  const columns = 'id, caller_id AS callerId, wait_id AS waitId, expires, is_open AS isOpen, run AS encrypted, parts_id AS partsId';
+  return selectFirst<WaitingRunRow>(database, `SELECT ${columns} FROM waiting_runs WHERE id = ?`, id);
+}
+
+export function insertRow(
+  database: DatabaseSync,
+  { id, callerId, waitId, expires, request }: WaitingRun,
+  { characters, encrypted, partsId }: { characters: number; encrypted: string; partsId: string },
+): void {
+  const chat = chatKeyOf(callerId, conversationOf(request));
+  database.prepare(insert).run(id, callerId, waitId, expires, characters, encrypted, partsId, chat);
+}
+
+const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_open, characters, run, parts_id, chat)
+  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET caller_id = excluded.caller_id, wait_id = excluded.wait_id, expires = excluded.expires, is_open = 1,
+  characters = excluded.characters, run = excluded.run, parts_id = excluded.parts_id,
+  chat = excluded.chat`;
+
+/** The indexed hash of a conversation; empty without one. */
+export function chatKeyOf(callerId: string, conversation: string | undefined): string {
+  return conversation === undefined ? '' : hash('sha256', JSON.stringify(['chat', callerId, conversation]), 'base64url');
+}
+
+/** Returns the id of its parts, which the caller has to remove; undefined if the run was not open. */
+export function closeRow(database: DatabaseSync, id: string): string | undefined {
+  execute(database, 'DELETE FROM waiting_answers WHERE run_id = ?', id);
+  const open = findRow(database, id);
+  if (open?.isOpen !== 1) return undefined;
+  execute(database, `UPDATE waiting_runs SET is_open = 0, run = '', parts_id = '', characters = 0 WHERE id = ?`, id);
+  return open.partsId;
+}
+
+/** The runs to close to make space for this one; undefined if it has to be refused because its caller has too many, or uses the most space. */
+export function chooseLossesFor(
+  database: DatabaseSync,
+  { id, callerId }: WaitingRun,
+  { characters, maxOfCaller, maxCharacters }: WaitingBounds & { characters: number },
+): Loss<string | number>[] | undefined {
+  const where = 'is_open = 1 AND id <> ?';
+  const own = `SELECT count(*) AS entries FROM waiting_runs WHERE caller_id = ? AND ${where}`;
+  if ((selectFirst<{ entries: number }>(database, own, callerId, id)?.entries ?? 0) >= maxOfCaller) return undefined;
+  const shared = { table: 'waiting_runs', id: 'id', where, values: [id], order: 'expires, id' } as const;
+  if (areWithin(database, shared, { entries: Infinity, characters: maxCharacters - characters })) return [];
+  return chooseLossesOfOthers({ owner: callerId, characters }, sharesIn(database, shared), {
+    entries: Infinity,
+    characters: maxCharacters,
+  });
+}
+
+/** Binds a ciphertext to one part or decision of one suspension: it cannot be decrypted as another one, or in a later suspension of the same run. */
+export function fieldOf({ id, waitId }: Pick<WaitingRun, 'id' | 'waitId'>, ...[kind, ...names]: (string | number)[]): SecretField {
+  return { id, field: [kind, waitId, ...names].filter((name) => name !== '').join(':') };
+}
