@@ -93,7 +93,7 @@ describe('numbers that no JavaScript number has keep their digits', () => {
     ],
     [
       'a long answer to the prompt',
-      inText(`${'I think. '.repeat(2_000)}\n{"tool_calls":[{"name":"touch","parameters":${args}}]}`),
+      inText(`${'I think it through. '.repeat(1_000)}\n{"tool_calls":[{"name":"touch","parameters":${args}}]}`),
       ',"params":{"function_calling":"default"}',
     ],
     ['a step of react', inText(`Thought: go\nAction: touch\nAction Input: ${args}`), ',"params":{"function_calling":"react"}'],
