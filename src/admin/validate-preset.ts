@@ -2,7 +2,7 @@ import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/models/model.ts';
 import { plainRequest } from '../core/chat/plain-request.ts';
-import type { PresetFinder, PresetRecord } from '../core/models/preset.ts';
+import type { PresetFinder, PresetRecord } from '../core/stores/preset.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { ToolFinder } from '../core/tools/tool.ts';
 

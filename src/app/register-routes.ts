@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { limits } from '../core/limits.ts';
 import type { Section } from '../core/finding.ts';
-import type { Logins } from '../core/callers/login.ts';
+import type { Logins } from '../core/sign-in/login.ts';
 import type { RunLog } from '../core/runs/run-log.ts';
-import type { SignIns } from '../core/callers/sign-in.ts';
+import type { SignIns } from '../core/sign-in/sign-in.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';

@@ -1,7 +1,7 @@
 import type { Usage } from '../core/chat/chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { AnswerLog, ModelRequestLog } from '../core/models/model-request-log.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
+import type { RunEvent } from '../core/chat/run-event.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
 

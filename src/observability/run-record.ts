@@ -1,5 +1,5 @@
 import type { LoggedEvent, LoggedRun, RunEnding } from '../core/runs/run-log.ts';
-import type { RunEvent, RunStatus } from '../core/runs/run-event.ts';
+import type { RunEvent, RunStatus } from '../core/chat/run-event.ts';
 import { emptyWork, noteWork } from './run-work.ts';
 import { shortenValues } from './shorten-values.ts';
 import { loggedTextCharacters } from './model-request-log.ts';

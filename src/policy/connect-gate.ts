@@ -1,9 +1,9 @@
 import type { Caller } from '../core/callers/caller.ts';
 import type { MakeConnectLink } from '../core/user-input/connect.ts';
-import type { ConnectGate, ConnectRequest } from '../core/user-input/connect-gate.ts';
-import type { OwnCredentials } from '../core/callers/credentials.ts';
+import type { ConnectGate, ConnectRequest } from '../core/tools/connect-gate.ts';
+import type { OwnCredentials } from '../core/sign-in/credentials.ts';
 import { canBeAsked } from '../core/runs/run.ts';
-import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
+import type { SendElicitation } from '../core/tools/send-elicitation.ts';
 import { ownValue } from '../shared/json.ts';
 import { waitUnlessAborted } from '../shared/wait-for.ts';
 

@@ -1,4 +1,4 @@
-import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
+import type { SendElicitation } from '../core/tools/send-elicitation.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import { isWithin } from '../core/callers/people.ts';
 import type { JsonObject } from '../shared/json.ts';

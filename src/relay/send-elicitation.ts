@@ -1,5 +1,5 @@
 import type { ElicitationReply } from '../core/user-input/elicitation.ts';
-import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
+import type { SendElicitation } from '../core/tools/send-elicitation.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 

@@ -9,7 +9,7 @@ import { GatewayError, shownId } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import { plainRequest } from '../core/chat/plain-request.ts';
-import type { RecordedRequest } from '../core/tools/recorded-request.ts';
+import type { RecordedRequest } from '../core/runs/recorded-request.ts';
 import type { ReadRequestHeader } from '../core/chat/request-headers.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { ListedTool, ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tools/tool.ts';

@@ -2,7 +2,7 @@ import type { Caller } from '../core/callers/caller.ts';
 import type { ChatEvent } from '../core/chat/chat.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { ModelRequestLog } from '../core/models/model-request-log.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
+import type { RunEvent } from '../core/chat/run-event.ts';
 import type { LoggedEvent, RunEnding } from '../core/runs/run-log.ts';
 import { TokenTally } from './token-tally.ts';
 

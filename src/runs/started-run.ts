@@ -1,7 +1,7 @@
 import type { Caller } from '../core/callers/caller.ts';
 import type { ChatEvent, ChatRequest } from '../core/chat/chat.ts';
 import type { ReadRequestHeader } from '../core/chat/request-headers.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
+import type { RunEvent } from '../core/chat/run-event.ts';
 import type { RunEnding } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { DecidedCall, WaitingRun } from '../core/runs/suspended-run.ts';

@@ -1,5 +1,5 @@
 import type { ChatStore } from '../core/stores/chat-store.ts';
-import type { CredentialStore } from '../core/callers/credentials.ts';
+import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';

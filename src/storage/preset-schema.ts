@@ -6,7 +6,7 @@ import { approvalsByName } from '../shared/name-pattern.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/chat/mode-names.ts';
-import type { PresetRecord } from '../core/models/preset.ts';
+import type { PresetRecord } from '../core/stores/preset.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
 /** Presets that one preset may hand over to; their names are in a function's schema. */

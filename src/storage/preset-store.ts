@@ -1,7 +1,7 @@
 import { GatewayError, unknownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { copyJson, isJsonObject } from '../shared/json.ts';
-import type { PresetFinder, PresetRecord } from '../core/models/preset.ts';
+import type { PresetFinder, PresetRecord } from '../core/stores/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import { whenThere } from '../shared/maybe-promise.ts';

@@ -57,18 +57,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
 ];
 
 /** Sibling folders that still import each other. The list may only become shorter. */
-const mutualSiblings: readonly string[] = [
-  'src/console/api and src/console/parts',
-  'src/console/pages and src/console/shell',
-  'src/core/callers and src/core/stores',
-  'src/core/chat and src/core/runs',
-  'src/core/models and src/core/tools',
-  'src/core/runs and src/core/tools',
-  'src/core/runs and src/core/user-input',
-  'src/core/tools and src/core/user-input',
-  'src/http/description and src/http/dialects',
-  'src/http/description and src/http/routes',
-];
+const mutualSiblings: readonly string[] = ['src/console/api and src/console/parts', 'src/console/pages and src/console/shell'];
 
 const maxReadmeLines = 20;
 const vagueName = /(?:^|[-./])(?:utils?|helpers?|common|misc|managers?|services?)(?:[-./]|$)/;

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
-import type { ApprovalDecision, ApprovalRequest } from '../../src/core/user-input/approval-gate.ts';
+import type { ApprovalDecision, ApprovalRequest } from '../../src/core/tools/approval-gate.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
 import { runContext, collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';

@@ -5,7 +5,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { RequestPurpose } from '../../src/core/models/model-request-log.ts';
-import type { EventType } from '../../src/core/runs/run-event.ts';
+import type { EventType } from '../../src/core/chat/run-event.ts';
 import type { ToolErrorCode } from '../../src/core/tools/tool.ts';
 import { routeRoles } from '../../src/http/auth/route-roles.ts';
 import { arrivingBodiesPerCaller, bodyPaceBytes, bodyPaceMs } from '../../src/http/body/body-pace.ts';

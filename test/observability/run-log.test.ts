@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/runs/run-log.ts';
-import type { EventType, RunEvent } from '../../src/core/runs/run-event.ts';
+import type { EventType, RunEvent } from '../../src/core/chat/run-event.ts';
 import { runLogMs } from '../../src/observability/prompt-log.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import { unsavedRunsLimit } from '../../src/observability/unsaved-runs.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { SendElicitation } from '../../src/core/user-input/send-elicitation.ts';
+import type { SendElicitation } from '../../src/core/tools/send-elicitation.ts';
 import type { RunSuspension } from '../../src/core/runs/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';

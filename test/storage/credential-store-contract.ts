@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Credential, CredentialStore, KeyCredential, OAuthCredential } from '../../src/core/callers/credentials.ts';
+import type { Credential, CredentialStore, KeyCredential, OAuthCredential } from '../../src/core/sign-in/credentials.ts';
 
 export function testCredential(secret: string, fields: Partial<KeyCredential> = {}): KeyCredential {
   return { kind: 'key', secret, binding: { origin: 'http://mail.test', authType: 'bearer' }, ...fields };

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/config.ts';
 import { RunHooks } from '../../chat/hooks/run-hooks.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
-import type { Hook } from '../../core/runs/hooks.ts';
+import type { Hook } from '../../core/tools/hooks.ts';
 import { createFunctionStates } from '../../tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../tools/functions/load/function-folder.ts';
 import type { FolderState } from '../../tools/functions/load/function-folder.ts';

@@ -1,4 +1,4 @@
-import type { Logins } from '../../core/callers/login.ts';
+import type { Logins } from '../../core/sign-in/login.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { createLogins } from '../../policy/logins.ts';

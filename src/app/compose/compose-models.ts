@@ -4,7 +4,7 @@ import { invalidField } from '../../core/errors.ts';
 import type { LessonMemory, ModelBackend, ModelLessons } from '../../core/models/model.ts';
 import { passedPaths } from '../../core/models/pass-on.ts';
 import type { PassedPath, PassOn } from '../../core/models/pass-on.ts';
-import type { PresetFinder } from '../../core/models/preset.ts';
+import type { PresetFinder } from '../../core/stores/preset.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { createDemoBackend, demoModel } from '../../models/demo/demo-model.ts';
 import { createModelCatalog } from '../../models/catalog/model-catalog.ts';

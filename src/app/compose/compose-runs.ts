@@ -1,5 +1,5 @@
 import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
-import type { OwnCredentials } from '../../core/callers/credentials.ts';
+import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
 import type { Metrics } from '../../core/runs/metrics.ts';
 import { createCompletionStorage } from '../../http/dialects/chat-completions/store-completions.ts';
 import { createStoredResponses } from '../../http/dialects/responses/stored/stored-responses.ts';

@@ -1,4 +1,4 @@
-import type { OAuthClientStore } from '../../core/callers/oauth-clients.ts';
+import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import { openStores } from '../../storage/open-stores.ts';

@@ -1,5 +1,5 @@
-import type { CredentialStore, OwnCredentials } from '../../core/callers/credentials.ts';
-import type { OAuthClientStore } from '../../core/callers/oauth-clients.ts';
+import type { CredentialStore, OwnCredentials } from '../../core/sign-in/credentials.ts';
+import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';

@@ -13,7 +13,7 @@ import { createSettingsReader } from './read-settings.ts';
 import type { SettingFields, SettingsReader } from './read-settings.ts';
 import { notFromEnvFile, refuseVariables } from './refused-settings.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { PresetRecord } from '../../core/models/preset.ts';
+import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { Hook } from '../../core/runs/hooks.ts';
+import type { Hook } from '../../core/tools/hooks.ts';
 import { broken, count, note, ok } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/load/function-registry.ts';

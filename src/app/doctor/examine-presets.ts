@@ -1,4 +1,4 @@
-import type { PresetRecord } from '../../core/models/preset.ts';
+import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { bundledTimeFact } from '../bundled-time-server.ts';
 import type { Config } from '../config/config.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { PresetRecord } from '../../core/models/preset.ts';
+import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { broken, count, note } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';

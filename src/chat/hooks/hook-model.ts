@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { textOf, type AssistantMessage, type FinishReason, type ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ModelBackend } from '../../core/models/model.ts';
-import type { HookedPurpose } from '../../core/runs/hooks.ts';
+import type { HookedPurpose } from '../../core/tools/hooks.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { RunHooks } from './run-hooks.ts';

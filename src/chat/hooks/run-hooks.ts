@@ -10,7 +10,7 @@ import type {
   HookedCall,
   HookedModelRequest,
   HookedPurpose,
-} from '../../core/runs/hooks.ts';
+} from '../../core/tools/hooks.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 

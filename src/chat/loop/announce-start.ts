@@ -1,5 +1,5 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
-import type { DataOf } from '../../core/runs/run-event.ts';
+import type { DataOf } from '../../core/chat/run-event.ts';
 import { changesOf, configUpdate } from './config-update.ts';
 
 /** How one preset's part of a run begins. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
-import type { DataOf } from '../../core/runs/run-event.ts';
+import type { DataOf } from '../../core/chat/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { Conversation, RunContext } from '../../core/runs/run.ts';

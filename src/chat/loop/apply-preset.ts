@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
 import { invalidField, type GatewayError } from '../../core/errors.ts';
-import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** Nesting of presets that call each other as tools. */

@@ -4,7 +4,7 @@ import type { ChatConfigs, ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Announcement } from './announce-start.ts';
 import { answerChat } from './answer-chat.ts';

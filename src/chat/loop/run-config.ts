@@ -2,7 +2,7 @@ import type { ApprovalRule } from '../../core/user-input/approval.ts';
 import { isModelAllowed } from '../../core/callers/caller.ts';
 import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat/chat-config.ts';
 import type { ChatRequest } from '../../core/chat/chat.ts';
-import type { PresetFinder } from '../../core/models/preset.ts';
+import type { PresetFinder } from '../../core/stores/preset.ts';
 import { conversationOf, type RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';

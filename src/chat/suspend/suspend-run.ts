@@ -4,7 +4,7 @@ import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf } from '../../core/user-input/connect.ts';
 import type { ConnectingCall, PendingConnect } from '../../core/user-input/connect.ts';
-import type { DataOf, RunEvent } from '../../core/runs/run-event.ts';
+import type { DataOf, RunEvent } from '../../core/chat/run-event.ts';
 import type { RunSuspension, SuspendedRound } from '../../core/runs/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../turns/request-turn.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { DecidedCall, WaitingCall } from '../../core/runs/suspended-run.ts';
 import { wholeParameters, type ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';

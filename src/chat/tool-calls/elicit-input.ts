@@ -1,4 +1,4 @@
-import type { SendElicitation } from '../../core/user-input/send-elicitation.ts';
+import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import { ToolError, type ToolContext } from '../../core/tools/tool.ts';

@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { DataOf } from '../../core/runs/run-event.ts';
+import type { DataOf } from '../../core/chat/run-event.ts';
 
 /** Serializes the events of concurrent calls in the order in which they are emitted. */
 interface EventQueue {

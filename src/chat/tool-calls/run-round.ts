@@ -1,7 +1,7 @@
 import type { ResumedInner } from '../../core/runs/suspended-run.ts';
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { DataOf } from '../../core/runs/run-event.ts';
+import type { DataOf } from '../../core/chat/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked } from '../../core/runs/run.ts';

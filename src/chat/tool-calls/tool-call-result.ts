@@ -1,7 +1,7 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import { limits } from '../../core/limits.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { InnerSuspension, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { FollowUp, ToolOutcome } from '../../core/tools/tool.ts';
 import type { ConnectingCall } from '../../core/user-input/connect.ts';

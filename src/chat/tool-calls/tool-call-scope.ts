@@ -1,10 +1,10 @@
 import type { ResumedInner } from '../../core/runs/suspended-run.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import type { ApprovalGate } from '../../core/user-input/approval-gate.ts';
-import type { ConnectGate } from '../../core/user-input/connect-gate.ts';
+import type { ApprovalGate } from '../../core/tools/approval-gate.ts';
+import type { ConnectGate } from '../../core/tools/connect-gate.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 import type { ResultCache } from '../results/result-cache.ts';
 import type { DuplicateCallGuard } from './duplicate-call-guard.ts';

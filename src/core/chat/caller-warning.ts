@@ -1,4 +1,4 @@
-import type { RunEvent } from '../runs/run-event.ts';
+import type { RunEvent } from './run-event.ts';
 
 /** An entry of `warnings` in an answer: something in the request could not be used. */
 export interface CallerWarning {

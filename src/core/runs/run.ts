@@ -4,9 +4,9 @@ import type { RunSuspension } from './suspended-run.ts';
 import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, InlineFile } from '../chat/chat.ts';
 import type { AskClient } from '../user-input/elicitation.ts';
-import type { PresetRecord } from '../models/preset.ts';
+import type { PresetRecord } from '../stores/preset.ts';
 import type { ModelRequestLog } from '../models/model-request-log.ts';
-import type { RecordedRequest } from '../tools/recorded-request.ts';
+import type { RecordedRequest } from './recorded-request.ts';
 
 /** The run, as every part of the program that works on it sees it. */
 export interface RunContext {

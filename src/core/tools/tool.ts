@@ -4,10 +4,10 @@ import type { Caller } from '../callers/caller.ts';
 import type { ChatRequest, McpToolList, Usage } from '../chat/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import type { PresetRecord } from '../models/preset.ts';
+import type { PresetRecord } from '../stores/preset.ts';
 import type { ResultStore } from '../stores/result-store.ts';
 import type { RunContext } from '../runs/run.ts';
-import type { RunEvent } from '../runs/run-event.ts';
+import type { RunEvent } from '../chat/run-event.ts';
 
 /** A function as a model sees it. `parameters` is a JSON Schema whose root is an object. */
 export interface ToolSpec {

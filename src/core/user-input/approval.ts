@@ -1,4 +1,3 @@
-import type { DataOf } from '../runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** What a human decided about one call. `args` replace the model's. */
@@ -32,11 +31,4 @@ export type ApprovalRule = boolean | readonly string[];
 /** Whether a rule applies to a function with these names. */
 export function isMeantBy(rule: ApprovalRule, names: readonly string[]): boolean {
   return typeof rule === 'boolean' ? rule : names.some((name) => rule.includes(name));
-}
-
-/** The data of `approval.response`, without the tool. */
-export function responseData(callId: string, answer: ApprovalAnswer): Omit<DataOf<'approval.response'>, 'tool'> {
-  if (answer.decision === 'approve')
-    return { id: callId, decision: 'approve', ...(answer.args !== undefined && { edited: true, args: answer.args }) };
-  return { id: callId, decision: 'reject', ...(answer.message !== undefined && { message: answer.message }) };
 }

@@ -1,4 +1,4 @@
-import type { DataOf, RunEvent } from '../../core/runs/run-event.ts';
+import type { DataOf, RunEvent } from '../../core/chat/run-event.ts';
 
 type Progress = DataOf<'tool.progress'>;
 

@@ -9,7 +9,7 @@ import type {
   InputRequiredResult,
 } from '@modelcontextprotocol/server';
 import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import { toElicitation, toReply } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 

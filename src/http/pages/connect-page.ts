@@ -1,5 +1,5 @@
 import type { Person } from '../../core/callers/people.ts';
-import type { SignInServer } from '../../core/callers/sign-in.ts';
+import type { SignInServer } from '../../core/sign-in/sign-in.ts';
 import { html } from './html.ts';
 import type { Html } from './html.ts';
 import type { Page } from './page.ts';

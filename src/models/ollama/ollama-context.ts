@@ -1,7 +1,7 @@
 import type { ChatRequest } from 'ollama/browser';
 
 import type { ModelRequest } from '../../core/models/model.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import { chooseContextSize } from './choose-context-size.ts';
 import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
 import type { OllamaModels } from './ollama-models.ts';

@@ -1,7 +1,7 @@
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import { fitGrammar } from './fit-grammar.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { connectScope } from '../../chat/suspend/run-suspensions.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { serversOf } from '../../core/user-input/connect.ts';
-import type { OwnCredentials } from '../../core/callers/credentials.ts';
+import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
 import { GatewayError, shownId } from '../../core/errors.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { DecidedCall, RunAwaitingConnection, WaitingRunStore } from '../../core/runs/suspended-run.ts';

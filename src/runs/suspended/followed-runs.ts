@@ -3,7 +3,7 @@ import type { RunContext } from '../../core/runs/run.ts';
 import { isWithin } from '../../core/callers/people.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { RunStage, StartedRun } from '../started-run.ts';
 import { resumptionEvents } from './suspended-runs.ts';
 

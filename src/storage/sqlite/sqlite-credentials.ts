@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Credential, CredentialStore } from '../../core/callers/credentials.ts';
+import type { Credential, CredentialStore } from '../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { keyIdOf } from '../../core/callers/people.ts';

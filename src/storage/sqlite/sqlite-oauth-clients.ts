@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../core/callers/oauth-clients.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../core/sign-in/oauth-clients.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { selectFirst } from './connection/select.ts';

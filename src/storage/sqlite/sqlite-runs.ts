@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../core/runs/run-event.ts';
+import type { RunStatus } from '../../core/chat/run-event.ts';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';

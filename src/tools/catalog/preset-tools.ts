@@ -1,6 +1,6 @@
 import { isModelAllowed } from '../../core/callers/caller.ts';
 import type { Caller } from '../../core/callers/caller.ts';
-import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { RunSubAgent, Tool } from '../../core/tools/tool.ts';
 import { legalName } from '../definitions/name-functions.ts';

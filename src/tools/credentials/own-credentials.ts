@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/callers/caller.ts';
-import type { Credential, CredentialStore, OAuthCredential, OwnCredentials, ShownCredential } from '../../core/callers/credentials.ts';
+import type { Credential, CredentialStore, OAuthCredential, OwnCredentials, ShownCredential } from '../../core/sign-in/credentials.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { originOf } from '../../shared/document-url.ts';

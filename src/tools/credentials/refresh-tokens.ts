@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/callers/credentials.ts';
+import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/sign-in/credentials.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Refusal } from '../definitions/own-use.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';

@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Caller } from '../../core/callers/caller.ts';
-import type { OwnCredentials } from '../../core/callers/credentials.ts';
+import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { OpenSignIn, SignIns, SignInServer } from '../../core/callers/sign-in.ts';
+import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in/sign-in.ts';
 import type { SignInStore } from '../../core/stores/sign-in-store.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../../shared/secrets/browser-secrets.ts';

@@ -1,4 +1,4 @@
-import type { RecordedBody, RecordedRequest } from '../../core/tools/recorded-request.ts';
+import type { RecordedBody, RecordedRequest } from '../../core/runs/recorded-request.ts';
 import type { OutboundBody, OutboundRequest, SendOutbound } from '../../core/outbound.ts';
 import { limits } from '../../core/limits.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RunHooks } from '../../../src/chat/hooks/run-hooks.ts';
-import type { Hook, HookFault, HookInvocation } from '../../../src/core/runs/hooks.ts';
+import type { Hook, HookFault, HookInvocation } from '../../../src/core/tools/hooks.ts';
 import { runContext } from '../../_support/tools.ts';
 
 const place = runContext();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { queueEvents } from '../../../src/chat/tool-calls/queue-events.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
-import type { EventType, RunEvent } from '../../../src/core/runs/run-event.ts';
+import type { EventType, RunEvent } from '../../../src/core/chat/run-event.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 
 const eventOf = (id: string, type: EventType = 'tool.call', data: JsonObject = {}): ChatEvent => ({

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { createResultCache } from '../../../src/chat/results/result-cache.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ApprovalDecision, ApprovalRequest } from '../../../src/core/user-input/approval-gate.ts';
+import type { ApprovalDecision, ApprovalRequest } from '../../../src/core/tools/approval-gate.ts';
 import { ToolError } from '../../../src/core/tools/tool.ts';
 import type { FollowUp, Tool, ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';

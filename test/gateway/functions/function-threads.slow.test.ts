@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createFunctionStates } from '../../../src/tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../../src/tools/functions/run/function-source.ts';
-import type { PresetRecord } from '../../../src/core/models/preset.ts';
+import type { PresetRecord } from '../../../src/core/stores/preset.ts';
 import type { ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { Supervision } from '../../../src/chat/tool-calls/supervise-call.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { OAuthCredential } from '../../../src/core/callers/credentials.ts';
+import type { OAuthCredential } from '../../../src/core/sign-in/credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RegisteredClient } from '../../../src/core/callers/oauth-clients.ts';
+import type { RegisteredClient } from '../../../src/core/sign-in/oauth-clients.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteOAuthClients, oauthClients } from '../../../src/storage/sqlite/sqlite-oauth-clients.ts';

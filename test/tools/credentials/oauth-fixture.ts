@@ -1,5 +1,5 @@
-import type { OAuthCredential } from '../../../src/core/callers/credentials.ts';
-import type { OAuthClientStore } from '../../../src/core/callers/oauth-clients.ts';
+import type { OAuthCredential } from '../../../src/core/sign-in/credentials.ts';
+import type { OAuthClientStore } from '../../../src/core/sign-in/oauth-clients.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { CredentialStore, OAuthCredential } from '../../../src/core/callers/credentials.ts';
+import type { CredentialStore, OAuthCredential } from '../../../src/core/sign-in/credentials.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { createTokenRefresher, oauthLeaseMs } from '../../../src/tools/credentials/refresh-tokens.ts';
 import type { TokenRefresher } from '../../../src/tools/credentials/refresh-tokens.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { RecordedRequest } from '../../../src/core/tools/recorded-request.ts';
+import type { RecordedRequest } from '../../../src/core/runs/recorded-request.ts';
 import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
 import { recordingSend } from '../../../src/tools/outgoing/record-requests.ts';
 import { jsonResponse } from '../scripted-send.ts';

@@ -3,7 +3,7 @@ import type { PendingApproval, RequestedDecision } from '../../../core/user-inpu
 import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import type { LoggedEvent, RunLog } from '../../../core/runs/run-log.ts';
 import { textIn } from '../../../shared/json.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../../core/runs/suspended-run.ts';

@@ -2,7 +2,7 @@ import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { ChatEvent, Source } from '../../../core/chat/chat.ts';
 import type { PendingConnect } from '../../../core/user-input/connect.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { isNotStored } from './not-stored.ts';
 

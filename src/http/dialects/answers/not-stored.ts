@@ -1,7 +1,7 @@
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 
 /** Emitted after an answer that could not be stored. The last object of the answer then has `store: false`. `why`: the end of a sentence. */
 export function notStored(why: string): ChatEvent {

@@ -1,5 +1,5 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { StatusLine } from './status-line.ts';
 import type { Status } from './status-line.ts';

@@ -3,7 +3,7 @@ import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/cha
 import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import { errorBody } from '../../errors/error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';

@@ -1,5 +1,5 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
+import type { DataOf, RunEvent } from '../../../core/chat/run-event.ts';
 
 /** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
 const statusChanges = 100;

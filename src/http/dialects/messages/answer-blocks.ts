@@ -3,7 +3,7 @@ import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { sealThought } from './thinking-signature.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 

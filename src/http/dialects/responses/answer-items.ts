@@ -1,6 +1,6 @@
 import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat/chat.ts';
 import type { PendingApproval } from '../../../core/user-input/approval.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { approvalRequestId } from './approval-request-id.ts';
 import { customInput, labelOfServer, searchArguments } from './caller-tools.ts';
 import type { OriginalTool } from './caller-tools.ts';

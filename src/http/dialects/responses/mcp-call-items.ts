@@ -1,4 +1,4 @@
-import type { DataOf } from '../../../core/runs/run-event.ts';
+import type { DataOf } from '../../../core/chat/run-event.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
 import { approvalRequestId } from './approval-request-id.ts';

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { RunEvent } from '../../../core/chat/run-event.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { SessionEvents } from '../../../runs/started-run.ts';
 import { createSessionOutbox } from './session-outbox.ts';

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
+import type { DataOf, RunEvent } from '../../../core/chat/run-event.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';

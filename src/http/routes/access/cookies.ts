@@ -1,5 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import type { LeavingBrowser } from '../../../core/callers/sign-in.ts';
+import type { LeavingBrowser } from '../../../core/sign-in/sign-in.ts';
 
 /** For the browser that goes to an authorization server, and comes back in time. `address`: of the gateway. */
 export function leavingCookie({ name, value }: LeavingBrowser['cookie'], address: string | undefined): string {

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { OwnCredentials, ShownCredential } from '../../../core/callers/credentials.ts';
+import type { OwnCredentials, ShownCredential } from '../../../core/sign-in/credentials.ts';
 import { unknownId } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { keyIdOf, personCallerId } from '../../../core/callers/people.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { SignIns } from '../../../core/callers/sign-in.ts';
+import type { SignIns } from '../../../core/sign-in/sign-in.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';
 

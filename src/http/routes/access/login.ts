@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { Logins } from '../../../core/callers/login.ts';
+import type { Logins } from '../../../core/sign-in/login.ts';
 import { cookieNameAt } from '../../../shared/secrets/browser-secrets.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
 import { cookie, cookiesIn, leavingCookie } from './cookies.ts';

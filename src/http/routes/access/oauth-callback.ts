@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
-import type { SignIns } from '../../../core/callers/sign-in.ts';
+import type { SignIns } from '../../../core/sign-in/sign-in.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import { cookiesIn } from './cookies.ts';

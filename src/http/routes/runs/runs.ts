@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../../core/runs/run-event.ts';
+import type { RunStatus } from '../../../core/chat/run-event.ts';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../../core/callers/caller.ts';

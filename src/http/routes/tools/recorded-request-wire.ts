@@ -1,4 +1,4 @@
-import type { RecordedBody, RecordedRequest } from '../../../core/tools/recorded-request.ts';
+import type { RecordedBody, RecordedRequest } from '../../../core/runs/recorded-request.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
 /** A request to a tool server, and what came of it. A body that is no text is in base64. */

@@ -11,9 +11,9 @@ import {
   skipStateCheck,
 } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { OAuthClientCredentials, OAuthCredential } from '../../../core/callers/credentials.ts';
+import type { OAuthClientCredentials, OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { OAuthClientStore } from '../../../core/callers/oauth-clients.ts';
+import type { OAuthClientStore } from '../../../core/sign-in/oauth-clients.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';

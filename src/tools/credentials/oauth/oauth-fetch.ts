@@ -1,4 +1,4 @@
-import type { CredentialBinding } from '../../../core/callers/credentials.ts';
+import type { CredentialBinding } from '../../../core/sign-in/credentials.ts';
 import { limits } from '../../../core/limits.ts';
 import { readText } from '../../../core/outbound.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';

@@ -9,10 +9,10 @@ import {
   refreshTokenGrantRequest,
 } from 'oauth4webapi';
 import type { AuthorizationServer, Client, TokenEndpointResponse } from 'oauth4webapi';
-import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
+import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { LoginTokens, OpenIdClient } from '../../../core/callers/login.ts';
+import type { LoginTokens, OpenIdClient } from '../../../core/sign-in/login.ts';
 import type { OidcClientSettings } from '../../../core/callers/oidc.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import { originOf } from '../../../shared/document-url.ts';

@@ -1,9 +1,9 @@
 import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
+import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/callers/oauth-clients.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/sign-in/oauth-clients.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';

@@ -1,6 +1,6 @@
 import { allowInsecureRequests, ClientSecretPost, customFetch, None } from 'oauth4webapi';
 import type { ClientAuth } from 'oauth4webapi';
-import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
+import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 

@@ -1,6 +1,6 @@
 import { revocationRequest } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { Credential, CredentialStore, OAuthClientCredentials, OAuthCredential } from '../../../core/callers/credentials.ts';
+import type { Credential, CredentialStore, OAuthClientCredentials, OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { limits } from '../../../core/limits.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';

@@ -1,5 +1,5 @@
 import type { TokenEndpointResponse } from 'oauth4webapi';
-import type { OAuthCredential } from '../../../core/callers/credentials.ts';
+import type { OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';

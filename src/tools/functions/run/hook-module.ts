@@ -1,6 +1,6 @@
 import { placeOf } from './function-tool.ts';
 import type { FunctionStates } from './function-state.ts';
-import type { Hook, HookAbort, HookInvocation } from '../../../core/runs/hooks.ts';
+import type { Hook, HookAbort, HookInvocation } from '../../../core/tools/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { toPlainJson, withNumbersOf } from '../../../shared/plain-json.ts';

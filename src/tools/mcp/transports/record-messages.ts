@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { limits } from '../../../core/limits.ts';
-import type { RecordedBody, RecordedRequest } from '../../../core/tools/recorded-request.ts';
+import type { RecordedBody, RecordedRequest } from '../../../core/runs/recorded-request.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { isSecretName } from '../../../shared/secrets/secret-names.ts';
 import { toRecordedText } from '../../outgoing/record-requests.ts';

@@ -1,6 +1,6 @@
 import { OutboundError } from '../../../core/errors.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
-import type { RecordedRequest } from '../../../core/tools/recorded-request.ts';
+import type { RecordedRequest } from '../../../core/runs/recorded-request.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tools/tool.ts';

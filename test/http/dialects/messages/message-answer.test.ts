@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
 import { messagesErrorBody } from '../../../../src/http/dialects/messages/messages-errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
-import type { RunEvent } from '../../../../src/core/runs/run-event.ts';
+import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
 const head = { runId: 'r', requestId: 'q', created: 0, model: 'm' };
 const everything = { showsThinking: true, showsCalls: true, stopSequences: ['END'] };

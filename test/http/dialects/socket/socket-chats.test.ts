@@ -7,7 +7,7 @@ import { connectFakeBrowser } from '../../../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../../../_support/fake-browser.ts';
 import { ada, openDoor } from '../../../gateway/requests/socket-fixture.ts';
 import type { Script } from '../../../gateway/requests/socket-fixture.ts';
-import type { RunEvent } from '../../../../src/core/runs/run-event.ts';
+import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
 const browsers: FakeBrowser[] = [];
 async function connectBrowser(options: FakeBrowserOptions): Promise<FakeBrowser> {

@@ -3,7 +3,7 @@ import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { readSocketFrame } from '../../../../src/http/dialects/socket/parse-socket-frame.ts';
 import { ChatFrames } from '../../../../src/http/dialects/socket/socket-wire.ts';
-import type { RunEvent } from '../../../../src/core/runs/run-event.ts';
+import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
 const head = { runId: 'r', model: 'm', chatId: undefined, messageId: undefined };
 const event = (type: 'tool.call' | 'tool.result' | 'warning', data: JsonObject): ChatEvent => ({

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../shared/json.ts';
 import type { RunContext } from '../runs/run.ts';
-import type { RunEvent } from '../runs/run-event.ts';
+import type { RunEvent } from '../chat/run-event.ts';
 import type { DecidedCall } from '../runs/suspended-run.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { Tool } from './tool.ts';
 
 /** A call that is ready to run: its function is found and its arguments are valid. */
 export interface ApprovalRequest {

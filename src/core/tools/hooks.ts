@@ -1,7 +1,7 @@
 import type { AssistantMessage, ChatMessage } from '../chat/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { RunContext } from './run.ts';
-import type { ToolSpec } from '../tools/tool.ts';
+import type { RunContext } from '../runs/run.ts';
+import type { ToolSpec } from './tool.ts';
 
 /** Ends the run; the message is for the client. */
 export interface HookAbort {

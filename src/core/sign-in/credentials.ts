@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Caller } from '../callers/caller.ts';
 import type { ToolServerRecord } from '../stores/registry.ts';
 
 /** What a credential was given for. With any other origin, `auth_type` or issuer it counts as missing, because it was not meant for that. */

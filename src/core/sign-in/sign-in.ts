@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Caller } from '../callers/caller.ts';
 import type { StoredSignIn } from '../stores/sign-in-store.ts';
 
 /** A link that waits for its person. */

@@ -1,3 +1,4 @@
+import type { ApprovalAnswer } from '../user-input/approval.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 export type EventType =
@@ -91,3 +92,10 @@ export type RunEvent = { [Type in EventType]: { type: Type; data: DataOf<Type> }
 
 /** `waiting`: for an approval or a sign-in, possibly while other calls run. The last three are final. */
 export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
+
+/** The data of `approval.response`, without the tool. */
+export function responseData(callId: string, answer: ApprovalAnswer): Omit<DataOf<'approval.response'>, 'tool'> {
+  if (answer.decision === 'approve')
+    return { id: callId, decision: 'approve', ...(answer.args !== undefined && { edited: true, args: answer.args }) };
+  return { id: callId, decision: 'reject', ...(answer.message !== undefined && { message: answer.message }) };
+}

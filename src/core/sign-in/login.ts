@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Caller } from '../callers/caller.ts';
 import type { LeavingBrowser } from './sign-in.ts';
 
 /** What the provider gave when somebody signed in to the console. Secret. */

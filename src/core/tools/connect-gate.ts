@@ -1,6 +1,6 @@
-import type { ServerToConnect } from './connect.ts';
+import type { ServerToConnect } from '../user-input/connect.ts';
 import type { RunContext } from '../runs/run.ts';
-import type { RunEvent } from '../runs/run-event.ts';
+import type { RunEvent } from '../chat/run-event.ts';
 
 export interface ConnectRequest {
   callId: string;

@@ -1,4 +1,4 @@
-import type { ElicitationReply, ElicitationRequest } from './elicitation.ts';
+import type { ElicitationReply, ElicitationRequest } from '../user-input/elicitation.ts';
 import type { RunContext } from '../runs/run.ts';
 
 /**
