@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { runAside } from '../workers/run-aside.ts';
+import { runInWorker } from '../workers/run-in-worker.ts';
 import { jobOf, TookTooLong, TookTooMuchMemory } from '../workers/worker-pool.ts';
 import { TooManyWaiting } from '../workers/waiting-jobs.ts';
 import type { checkInWorker } from './check-job.ts';
@@ -97,7 +97,7 @@ async function checkWhole(
   const { caller, signal } = checkingFor;
   if (known.place === 'untried') {
     const trial = known.trials.get(caller);
-    if (trial === undefined) return tryOut(known, caller, checkAside(value, known, checkingFor));
+    if (trial === undefined) return tryOut(known, caller, checkInPool(value, known, checkingFor));
     // Another call of the round has the same function.
     await trial;
     signal?.throwIfAborted();
@@ -110,11 +110,11 @@ async function checkWhole(
     case 'main': {
       const findErrors = known.findErrors ?? (await compileInTurn(known, schema));
       if (findErrors === undefined) return { type: 'fits' };
-      return checkInPlace(value, findErrors) ?? checkAside(value, known, checkingFor);
+      return checkInPlace(value, findErrors) ?? checkInPool(value, known, checkingFor);
     }
     case 'untried':
     case 'worker':
-      return checkAside(value, known, checkingFor);
+      return checkInPool(value, known, checkingFor);
   }
 }
 
@@ -174,13 +174,13 @@ function compileInTurn(known: KnownSchema, schema: JsonObject): Promise<FindErro
   return compiling;
 }
 
-async function checkAside(value: JsonValue, known: KnownSchema, { caller, signal }: CheckingFor): Promise<ValueCheck | NotCompiled> {
+async function checkInPool(value: JsonValue, known: KnownSchema, { caller, signal }: CheckingFor): Promise<ValueCheck | NotCompiled> {
   if (!isWithin(value, workerLimits)) return { type: 'too_large' };
   /** Set to 1 by the job when the schema is compiled. */
   const progress = new Int32Array(new SharedArrayBuffer(4));
   try {
     const data = { schemaText: known.text, valueText: JSON.stringify(value), progress };
-    const report = await runAside({ job: checkJob, data, caller, signal, timeoutMs: timeLimit(known) });
+    const report = await runInWorker({ job: checkJob, data, caller, signal, timeoutMs: timeLimit(known) });
     if (report.type === 'unusable') {
       known.place = 'nowhere';
       return { type: 'fits' };

@@ -43,7 +43,7 @@ export interface TooMuch {
 /** All values, including documents and numbers; they take about 250 MB. */
 const maxValuesInAll = 3_000_000;
 
-/** The job of `parseJsonAside`. Never throws for invalid text. */
+/** The job of `parseJsonInWorker`. Never throws for invalid text. */
 export function parseJsonJob(task: ParseTask): ParsedJson {
   const text = typeof task.source === 'string' ? task.source : new TextDecoder().decode(task.source);
   if (isTextDeeperThan(text, task.maxDepth)) return { type: 'too_deep' };

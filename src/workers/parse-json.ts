@@ -1,6 +1,6 @@
 import type { parseJsonJob, ParsedJson, ParseTask } from './parse-json-job.ts';
 import { attachExactNumbers } from './exact-numbers.ts';
-import { runAside } from './run-aside.ts';
+import { runInWorker } from './run-in-worker.ts';
 import { jobOf } from './worker-pool.ts';
 
 /** Parsing a body in a worker: many times longer than the largest takes. */
@@ -13,13 +13,13 @@ const job = jobOf<typeof parseJsonJob>(new URL('./parse-json-job.ts', import.met
 /**
  * Parses JSON in a worker thread, and returns it only within the task's limits, so that receiving it takes a few milliseconds. A buffer is transferred,
  * so the calling code must not use it afterwards.
- * @throws as `runAside`
+ * @throws as `runInWorker`
  */
-export async function parseJsonAside(
+export async function parseJsonInWorker(
   task: ParseTask,
   { caller, signal }: { caller: string; signal?: AbortSignal | undefined },
 ): Promise<ParsedJson> {
-  const parsed = await runAside({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: parseTimeoutMs });
+  const parsed = await runInWorker({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: parseTimeoutMs });
   if (parsed.type !== 'value' || parsed.numbers === undefined) return parsed;
   return { type: 'value', value: attachExactNumbers(parsed.value, parsed.numbers) };
 }

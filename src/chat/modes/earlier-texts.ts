@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { runAside } from '../../workers/run-aside.ts';
+import { runInWorker } from '../../workers/run-in-worker.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
 import {
   compactTexts,
@@ -90,7 +90,7 @@ export class EarlierTexts implements QuoteCheck {
     const { isReact, caller, signal } = this.#options;
     try {
       const data = { texts: this.#texts, isReact };
-      return await runAside({ job: preparingJob, data, caller: caller.id, signal, timeoutMs: preparingMs });
+      return await runInWorker({ job: preparingJob, data, caller: caller.id, signal, timeoutMs: preparingMs });
     } catch {
       signal.throwIfAborted();
       return 'unreadable';

@@ -1,4 +1,4 @@
-import { runAside } from '../../workers/run-aside.ts';
+import { runInWorker } from '../../workers/run-in-worker.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
 import { parseStrictly } from '../parse-tool-calls/parse-json.ts';
 import type { AnswerRepairs, repairJsonAsText } from '../parse-tool-calls/repair-json.ts';
@@ -20,7 +20,7 @@ export async function repairInWorker(
   if (data === undefined) return;
   let repaired: string | undefined;
   try {
-    repaired = await runAside({ job: repairJob, data, caller: caller.id, signal, timeoutMs: repairingMs });
+    repaired = await runInWorker({ job: repairJob, data, caller: caller.id, signal, timeoutMs: repairingMs });
   } catch {
     signal.throwIfAborted();
   }

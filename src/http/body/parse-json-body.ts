@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../shared/json-depth.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { parseJsonAside } from '../../workers/parse-json.ts';
+import { parseJsonInWorker } from '../../workers/parse-json.ts';
 import type { ParsedJson, ParseTask, TooMuch } from '../../workers/parse-json.ts';
 import { TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
 import { TooManyWaiting } from '../../workers/waiting-jobs.ts';
@@ -28,7 +28,7 @@ export async function parseJsonBody(bytes: Buffer, options: ParseOptions): Promi
   if (inPlace !== undefined) return inPlace.value;
   const [maxValues, maxFieldNames, maxNumbers] = [limits.bodyValues, limits.bodyFieldNames, limits.bodyNumbers];
   try {
-    return valueOf(await parseJsonAside({ source: bytes, maxValues, maxFieldNames, maxNumbers, ...rest }, { caller, signal }), options);
+    return valueOf(await parseJsonInWorker({ source: bytes, maxValues, maxFieldNames, maxNumbers, ...rest }, { caller, signal }), options);
   } catch (error) {
     throw toShown(error);
   }

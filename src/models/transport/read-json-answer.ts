@@ -5,7 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { readBytes } from '../../core/outbound.ts';
 import type { OutboundResponse } from '../../core/outbound.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
-import { parseJsonAside } from '../../workers/parse-json.ts';
+import { parseJsonInWorker } from '../../workers/parse-json.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** A whole JSON answer that is not streamed. */
@@ -39,7 +39,7 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
     documents: [],
     secrets: mask.secrets,
   } as const;
-  const parsed = await parseJsonAside(task, { caller: `backend ${name}` }).catch((error: unknown) => {
+  const parsed = await parseJsonInWorker(task, { caller: `backend ${name}` }).catch((error: unknown) => {
     throw invalid(name, 'sends an answer that cannot be read', error);
   });
   switch (parsed.type) {

@@ -7,7 +7,7 @@ const tools = [{ name: 'note', description: '', parameters: { type: 'object', pr
 /** With a comma too many, so that it has to be repaired. */
 const damaged = (text: string): string => `<tool_call>{"name": "note", "arguments": {"text": ${JSON.stringify(text)},}}</tool_call>\n`;
 
-/** Reads an answer as the modes do; `repaired` receives what was repaired aside. */
+/** Reads an answer as the modes do; `repaired` receives what was repaired in a worker. */
 function read(answer: string, repairs: AnswerRepairs, repaired: string[] = []): AnswerPiece[] {
   const parser = createToolCallParser({ tools, isNative: true, quotes: { isQuoted: () => false }, repairs });
   const resumed = (pieces: readonly AnswerPiece[]): AnswerPiece[] => {
@@ -53,7 +53,7 @@ describe('the repairs of an answer', () => {
     expect(repairs.repair('["other",]')).toBe('not_known_yet');
   });
 
-  it('leave a text that was not repaired aside as it is', () => {
+  it('leave a text that was not repaired in a worker as it is', () => {
     const repairs = new AnswerRepairs({ inPlace: 0 });
     expect(repairs.repair('{"a": 1,}')).toBe('not_known_yet');
     repairs.settle(undefined);

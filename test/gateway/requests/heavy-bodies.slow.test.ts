@@ -3,7 +3,7 @@ import { limits } from '../../../src/core/limits.ts';
 import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse-chat-body.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import { says, ScriptedModel } from '../../_support/scripted-model.ts';
-import { watchWorkAside } from '../../_support/work-aside.ts';
+import { watchJobNames } from '../../_support/watch-job-names.ts';
 import { chatFields } from '../../../src/http/dialects/requests/parse-fields.ts';
 import { variablesLimit } from '../../../src/http/dialects/requests/gateway-fields.ts';
 
@@ -18,7 +18,7 @@ async function gateway() {
     app.server.inject({ method: 'POST', url, headers: { host: '127.0.0.1', 'content-type': 'application/json' }, payload });
 }
 
-describe('a body that holds more than the event loop can take at once is parsed aside and refused', () => {
+describe('a body that holds more than the event loop can take at once is parsed in a worker and refused', () => {
   it.each<[string, string, string, string]>([
     ['fields', chat, chatWith(times(100_000, (index) => `"k${index}":1`)), 'values'],
     [
@@ -47,9 +47,9 @@ describe('a body that holds more than the event loop can take at once is parsed 
     ['fields of arguments', '/api/tools/nothing/invoke', `{"arguments":{${times(60_000, (index) => `"k${index}":1`)}}}`, 'values'],
   ])('%s', async (_what, url, payload, counted) => {
     const post = await gateway();
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const answer = await post(payload, url);
-    expect(aside).toEqual(['parseJsonJob']);
+    expect(workerJobs).toEqual(['parseJsonJob']);
     expect(answer.statusCode).toBe(413);
     expect(answer.json()).toMatchObject({ error: { code: 'payload_too_large', message: expect.stringContaining(counted) } });
   });
@@ -75,12 +75,12 @@ describe('a large body of a chat is answered', () => {
       true,
     ],
     ['with five thousand messages', { ...plain, messages: longChat }, true],
-  ])('%s', async (_what, body, goesAside) => {
+  ])('%s', async (_what, body, goesToWorker) => {
     const post = await gateway();
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const answer = await post(JSON.stringify(body));
     expect(answer.json()).toMatchObject({ choices: [{ message: { content: 'Hello.' } }] });
-    expect(aside).toEqual(goesAside ? ['parseJsonJob'] : []);
+    expect(workerJobs).toEqual(goesToWorker ? ['parseJsonJob'] : []);
   });
 
   it('with an inline document of three megabytes, whose values do not count', async () => {
@@ -95,7 +95,7 @@ describe('a large body of a chat is answered', () => {
       paths: { '/use': { post: { operationId: 'use_it', responses: { 200: { description: 'ok' } } } } },
       components: { schemas: Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`S${index}`, schema])) },
     };
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const answer = await post(
       JSON.stringify({
         ...plain,
@@ -105,7 +105,7 @@ describe('a large body of a chat is answered', () => {
       }),
     );
     expect(answer.body).toContain('"use_it"');
-    expect(aside[0]).toBe('parseJsonJob');
+    expect(workerJobs[0]).toBe('parseJsonJob');
   });
 });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { watchWorkAside } from '../../_support/work-aside.ts';
+import { watchJobNames } from '../../_support/watch-job-names.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../../_support/fake-browser.ts';
@@ -281,28 +281,28 @@ describe('a socket and bad manners', () => {
     expect(await browser.closed).toMatchObject({ code: 1008 });
   });
 
-  it('is told of a frame that holds too much, which is parsed aside, and frames behind it do not overtake it', async () => {
+  it('is told of a frame that holds too much, which is parsed in a worker, and frames behind it do not overtake it', async () => {
     const { url } = await openDoor();
     const browser = await connectBrowser({ url, token: 'ada-key' });
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     browser.socket.send(
       `{"type":"execute:tool:result","data":{"id":"x","result":[${Array.from({ length: 170_000 }, () => '[]').join()}]}}`,
     );
     browser.send({ type: 'behind' });
     expect((await browser.next('error')).data).toMatchObject({ code: 'invalid_frame', message: expect.stringContaining('50000 values') });
     expect((await browser.next('error')).data).toMatchObject({ message: expect.stringContaining('Unknown type "behind"') });
-    expect(aside).toEqual(['parseJsonJob']);
+    expect(workerJobs).toEqual(['parseJsonJob']);
   });
 
   it('answers a heavy frame within the limits as any other', async () => {
     const { url, chats } = await openDoor();
     const browser = await connectBrowser({ url, token: 'ada-key' });
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const messages = Array.from({ length: 12_000 }, () => ({ role: 'user', content: 'Hello' }));
     browser.send({ type: 'message', data: { model: 'm', messages } });
     await browser.next('assistant_end');
     expect(chats[0]?.body['messages']).toHaveLength(12_000);
-    expect(aside).toEqual(['parseJsonJob']);
+    expect(workerJobs).toEqual(['parseJsonJob']);
   });
 
   it('is closed for a frame that is too large, and the others live on', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { readJsonAnswer } from '../../../src/models/transport/read-json-answer.ts';
 import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
-import { watchWorkAside } from '../../_support/work-aside.ts';
+import { watchJobNames } from '../../_support/watch-job-names.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 
 async function* body(text: string): AsyncGenerator<Uint8Array> {
@@ -17,11 +17,11 @@ it.each<[string, string, boolean]>([
   ['a large text aside', JSON.stringify({ content: 'x'.repeat(limits.inPlaceCharacters) }), true],
   ['many values aside', lists(20_000), true],
   ['very many numbers aside', `[${Array.from({ length: 300_000 }, () => '0.5').join()}]`, true],
-])('reads %s', async (_what, text, isAside) => {
-  const aside = watchWorkAside();
+])('reads %s', async (_what, text, isInWorker) => {
+  const workerJobs = watchJobNames();
   // Compared as text: an assertion would print megabytes.
   expect(JSON.stringify(await read(text)) === text).toBe(true);
-  expect(aside).toEqual(isAside ? ['parseJsonJob'] : []);
+  expect(workerJobs).toEqual(isInWorker ? ['parseJsonJob'] : []);
 });
 
 it.each<[string, string, string]>([

@@ -1,4 +1,4 @@
-import { runAside } from '../../../workers/run-aside.ts';
+import { runInWorker } from '../../../workers/run-in-worker.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import { textOf, type ModelEvent } from '../../../core/chat/chat.ts';
@@ -120,7 +120,7 @@ export class ReadTexts implements QuoteCheck {
     if (target === undefined || definitions === undefined) return { type: 'unreadable' };
     const data = { definitions, target, call: { name: call.name, arguments: call.arguments, text: call.text } };
     try {
-      const definitionOf = await runAside({ job: searchJob, data, caller: this.#caller.id, signal, timeoutMs: searchMs });
+      const definitionOf = await runInWorker({ job: searchJob, data, caller: this.#caller.id, signal, timeoutMs: searchMs });
       return definitionOf === undefined ? { type: 'nowhere' } : { type: 'definition', of: definitionOf };
     } catch {
       signal.throwIfAborted();

@@ -4,7 +4,7 @@ import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { findOfferedName } from '../../fit-calls/find-offered-name.ts';
 import { fitArguments, strictRules, type FittingRules } from '../../fit-calls/fit-arguments.ts';
 import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';
-import { runAside } from '../../../workers/run-aside.ts';
+import { runInWorker } from '../../../workers/run-in-worker.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
 import {
@@ -105,7 +105,7 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
     isCut: given.isCut || answer.length > selectionCharacters,
   };
   try {
-    const text = await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
+    const text = await runInWorker({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
     return parseAsWritten(text) as unknown as Selection;
   } catch {
     run.signal?.throwIfAborted();

@@ -19,7 +19,7 @@ export interface ToDocumentJob {
 const sliceCharacters = 100_000;
 
 /**
- * `packDocument` in a worker thread, for `open-document-aside`. It has no network: files are requested at the port, and the
+ * `packDocument` in a worker thread, for `open-document-in-pool`. It has no network: files are requested at the port, and the
  * main thread decides. The operations go to the port too; all else is the result.
  */
 export async function openDocumentInWorker({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { Tool } from '../../../../src/core/tools/tool.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
-import { watchWorkAside } from '../../../_support/work-aside.ts';
+import { watchJobNames } from '../../../_support/watch-job-names.ts';
 import { calls, finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
 import { answerIn } from '../../chat-services.ts';
@@ -138,9 +138,9 @@ describe('a call in the text of an answer runs', () => {
   });
 
   it('without a search if no other definition names its function', async () => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     expect((await run(marked, [weather({}), mail])).executed).toHaveLength(1);
     await run('It rains.', [weather({ description: marked }), mail]);
-    expect(aside).toEqual([]);
+    expect(workerJobs).toEqual([]);
   });
 });

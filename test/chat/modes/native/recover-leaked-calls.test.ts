@@ -3,7 +3,7 @@ import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/c
 import type { ModelBackend } from '../../../../src/core/models/model.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { recoverLeakedCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
-import { watchWorkAside } from '../../../_support/work-aside.ts';
+import { watchJobNames } from '../../../_support/watch-job-names.ts';
 import { askModel } from '../../../_support/model-answers.ts';
 import { calls, finderOf, says, ScriptedModel, answerOf } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
@@ -158,19 +158,19 @@ describe('a call in the text of an answer to a long conversation', () => {
     ['push', says(marked)],
     ['the end', [{ type: 'text', text: json }] satisfies ScriptStep[]],
   ])('is searched for in a worker, and runs if it is not quoted (found at %s)', async (_when, answer) => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const { executed } = await run([answer, says('Noon.')], { messages: conversation(long, 'When?') });
     expect(executed).toEqual([{ zone: 'UTC' }]);
-    expect(aside.filter((name) => name === 'compactTexts')).toHaveLength(1);
+    expect(workerJobs.filter((name) => name === 'compactTexts')).toHaveLength(1);
   });
 
   it('stays text if it is quoted in another spelling', async () => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const quoted = marked.replaceAll('"', String.raw`\u0022`).replaceAll('<', '&lt;');
     const text = `It says ${marked} and more.`;
     const { executed, text: shown } = await run([says(text)], { messages: conversation(`${long}${quoted}${long}`, 'When?') });
     expect({ executed, shown }).toEqual({ executed: [], shown: text });
-    expect(aside).toContain('compactTexts');
+    expect(workerJobs).toContain('compactTexts');
   });
 
   it('is searched for in its own tick of the event loop, so that many do not block it', async () => {
@@ -184,20 +184,20 @@ describe('a call in the text of an answer to a long conversation', () => {
   });
 
   it('is the only reason to search: an answer without one, or to a short conversation, costs nothing', async () => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     await run([says(`Some data: {"a": 1} and \`${json}\`.`)], { messages: conversation(long, 'When?') });
     await run([says(marked), says('Noon.')], { messages: conversation('When?') });
-    expect(aside).not.toContain('compactTexts');
+    expect(workerJobs).not.toContain('compactTexts');
   });
 });
 
 it('repairs a long damaged call in a worker, and runs it', async () => {
-  const aside = watchWorkAside();
+  const workerJobs = watchJobNames();
   const zone = 'x'.repeat(20_000);
   const { executed, text } = await run([says(`Wait.\n${marked.replace('UTC"', `${zone}",`)}`), says('Noon.')]);
   expect(executed).toEqual([{ zone }]);
   expect(text).toBe('Wait.\nNoon.');
-  expect(aside.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
+  expect(workerJobs.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
 });
 
 describe('a native answer', () => {

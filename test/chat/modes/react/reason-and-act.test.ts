@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest, ModelEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import type { ModelBackend } from '../../../../src/core/models/model.ts';
-import { watchWorkAside } from '../../../_support/work-aside.ts';
+import { watchJobNames } from '../../../_support/watch-job-names.ts';
 import { finderOf, says, ScriptedModel, generatedBy } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
@@ -194,12 +194,12 @@ it.each([
 });
 
 it('repairs a long damaged input in a worker, and runs the action', async () => {
-  const aside = watchWorkAside();
+  const workerJobs = watchJobNames();
   const city = 'x'.repeat(20_000);
   const events = await run(script(acts('get_weather', `{"city": "${city}",}`), concludes('Dry.')));
   expect(callsOf(events)).toEqual([['get_weather', { city }]]);
   expect(textOfEvents(events)).toBe('Dry.');
-  expect(aside.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
+  expect(workerJobs.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
 });
 
 describe('other parameters of the caller in react mode', () => {
@@ -245,28 +245,28 @@ describe('an action in an answer to a long conversation', () => {
   const long = 'some "words" of a page. '.repeat(20_000);
 
   it('is searched for in a worker, and runs if it is not quoted', async () => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const events = await run(script(acts('get_weather', '{"city": "Rome"}'), concludes('Dry.')), {
       messages: [{ role: 'user', content: long }],
     });
     expect(callsOf(events)).toEqual([['get_weather', { city: 'Rome' }]]);
     expect(textOfEvents(events)).toBe('Dry.');
-    expect(aside.filter((name) => name === 'compactTexts')).toHaveLength(1);
+    expect(workerJobs.filter((name) => name === 'compactTexts')).toHaveLength(1);
   });
 
   it.each([
     ['with its labels', acts('get_weather', '{"city": "Rome"}'), '**Action:** get_weather **Action Input:** {"city":"Rome"}'],
     ['between marks', says('<tool_call>{"name": "get_time", "arguments": {}}</tool_call>'), '{"name":"get_time","arguments":{}}'],
   ])('does not run if it is quoted %s', async (_how, answer, quoted) => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     const events = await run(script(answer), { messages: [{ role: 'user', content: `${long}${quoted}${long}` }] });
     expect(callsOf(events)).toEqual([]);
-    expect(aside).toContain('compactTexts');
+    expect(workerJobs).toContain('compactTexts');
   });
 
   it('is the only reason to search the conversation', async () => {
-    const aside = watchWorkAside();
+    const workerJobs = watchJobNames();
     await run(script(concludes('Dry.')), { messages: [{ role: 'user', content: long }] });
-    expect(aside).not.toContain('compactTexts');
+    expect(workerJobs).not.toContain('compactTexts');
   });
 });

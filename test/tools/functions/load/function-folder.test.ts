@@ -6,7 +6,7 @@ import type { FolderMessage, FunctionFolder } from '../../../../src/tools/functi
 import { createFunctionSource } from '../../../../src/tools/functions/run/function-source.ts';
 import { prepareToolCall } from '../../../../src/chat/tool-calls/prepare-tool-call.ts';
 import { chatRequest, runContext, toolMap } from '../../../_support/tools.ts';
-import { watchWorkAside } from '../../../_support/work-aside.ts';
+import { watchJobNames } from '../../../_support/watch-job-names.ts';
 import { functionModule, importNatively, toolsFolder } from '../../../_support/tools-folder.ts';
 import type { ToolsFolder } from '../../../_support/tools-folder.ts';
 import { listen } from '../../../gateway/functions/function-gateway.ts';
@@ -307,7 +307,7 @@ it('those who ask amid a look share the next one', async () => {
 });
 
 it('arguments of its functions are checked on the main thread from the first call on', async () => {
-  const jobs = watchWorkAside();
+  const jobs = watchJobNames();
   await using opened = openFolder({ 'add.js': functionModule('add') });
   const { disk, folder } = opened;
   const source = createFunctionSource({ folder, path: disk.path, states: createFunctionStates(), onFault: () => undefined });

@@ -17,7 +17,7 @@ function jobOf(source: DocumentJob['source'], more: Partial<DocumentJob> = {}): 
   return { source, budget: createRegisteredBudget(), isChecked: false, ...more };
 }
 
-function openAside(source: DocumentJob['source'], more: Partial<DocumentReader> = {}): Promise<OpenedDocument> {
+function openInWorker(source: DocumentJob['source'], more: Partial<DocumentReader> = {}): Promise<OpenedDocument> {
   return openForeignDocument(jobOf(source), noFiles, { ...reader, ...more });
 }
 
@@ -101,15 +101,15 @@ describe('openForeignDocument', () => {
     const object = JSON.parse(json) as JsonObject;
     for (const source of [bigYaml, new TextEncoder().encode(bigYaml), json, object]) {
       const direct = await openDocument(jobOf(source), noFiles);
-      expect(await openAside(source)).toEqual(direct);
+      expect(await openInWorker(source)).toEqual(direct);
     }
     expect(begunJobs(events)).toBe(4);
   });
 
   it('starts no thread for a small one', async () => {
     const events = watchWorkerJobs();
-    await openAside('{"openapi":"3.0.0","paths":{}}');
-    await openAside({ openapi: '3.0.0', paths: {} });
+    await openInWorker('{"openapi":"3.0.0","paths":{}}');
+    await openInWorker({ openapi: '3.0.0', paths: {} });
     expect(begunJobs(events)).toBe(0);
   });
 
@@ -183,13 +183,13 @@ describe('openForeignDocument', () => {
   });
 
   it('reports what is wrong with a large one in the same words', async () => {
-    await expect(openAside(`${bigYaml}\nx: [`)).rejects.toThrow('neither JSON nor valid YAML');
-    await expect(openAside(`{"openapi":"3.0.0","x":"${'x'.repeat(100_000)}"`)).rejects.toThrow('not valid JSON');
+    await expect(openInWorker(`${bigYaml}\nx: [`)).rejects.toThrow('neither JSON nor valid YAML');
+    await expect(openInWorker(`{"openapi":"3.0.0","x":"${'x'.repeat(100_000)}"`)).rejects.toThrow('not valid JSON');
   });
 
   it('ends the thread with the signal and rejects with its reason', async () => {
     const controller = new AbortController();
-    const opening = openAside(bigYaml, { signal: controller.signal });
+    const opening = openInWorker(bigYaml, { signal: controller.signal });
     controller.abort(new Error('left'));
     await expect(opening).rejects.toThrow('left');
   });
@@ -197,8 +197,8 @@ describe('openForeignDocument', () => {
   it('gives each caller a thread before anyone a second one, and whoever leaves does not wait', async () => {
     const events = watchWorkerJobs();
     const leaver = new AbortController();
-    const staying = ['a', 'a', 'a', 'b', 'c'].map((caller) => openAside(bigYaml, { caller }));
-    const leaving = openAside(bigYaml, { caller: 'a', signal: leaver.signal });
+    const staying = ['a', 'a', 'a', 'b', 'c'].map((caller) => openInWorker(bigYaml, { caller }));
+    const leaving = openInWorker(bigYaml, { caller: 'a', signal: leaver.signal });
     leaver.abort(new Error('left'));
     const first = await Promise.race([leaving.catch((error: unknown) => error), ...staying]);
     expect(first).toEqual(new Error('left'));
@@ -210,8 +210,8 @@ describe('openForeignDocument', () => {
 
   it("reads registered servers' documents at once, whatever requests have brought", async () => {
     const events = watchWorkerJobs();
-    const requested = ['a', 'b', 'c', 'd', 'e', 'f'].map((caller) => openAside(bigYaml, { caller }));
-    await openAside(bigYaml, { kind: 'registered', caller: 'weather' });
+    const requested = ['a', 'b', 'c', 'd', 'e', 'f'].map((caller) => openInWorker(bigYaml, { caller }));
+    await openInWorker(bigYaml, { kind: 'registered', caller: 'weather' });
     expect(
       events
         .filter(({ type }) => type === 'begun')

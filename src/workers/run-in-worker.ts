@@ -7,6 +7,6 @@ import { createWorkerPool, type JobRun } from './worker-pool.ts';
 const shortWork = createWorkerPool({ threads: 2, megabytes: 384, counts: 'processor-time' });
 
 /** Runs a job in the pool for short work; see `WorkerPool.run`. */
-export function runAside<Data, Result>(run: JobRun<Data, Result>): Promise<Awaited<Result>> {
+export function runInWorker<Data, Result>(run: JobRun<Data, Result>): Promise<Awaited<Result>> {
   return shortWork.run(run);
 }

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import type { WorkerJobEvent } from '../../src/workers/worker-pool.ts';
 
 /** The names of the jobs that have begun in worker threads since this was called, in order. */
-export function watchWorkAside(): string[] {
+export function watchJobNames(): string[] {
   const begun: string[] = [];
   const listen = (message: unknown): void => {
     const { type, name } = message as WorkerJobEvent;
