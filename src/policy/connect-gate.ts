@@ -9,7 +9,7 @@ import { waitUnlessAborted } from '../shared/wait-for.ts';
 
 interface ConnectGateOptions {
   sendElicitation: SendElicitation;
-  /** Late, because the servers are there only after the gate. */
+  /** A function, because the servers are created after the gate. */
   credentials: () => Pick<OwnCredentials, 'stateOf' | 'watch'>;
   makeLink: MakeConnectLink;
   /** How long a person may take. */
@@ -17,17 +17,16 @@ interface ConnectGateOptions {
 }
 
 /** `unavailable`: nobody could be asked. */
-type Asked = 'connected' | 'cancelled' | 'expired' | 'unavailable';
+type Outcome = 'connected' | 'cancelled' | 'expired' | 'unavailable';
 
 interface Asking {
-  outcome: Promise<Asked>;
+  outcome: Promise<Outcome>;
   end: AbortController;
   waiting: number;
 }
 
 /**
- * Shows the run's session a link and goes on as soon as the person has connected, whichever way they did; where nobody can be asked, the run is
- * suspended. Calls of one run that need the same server share one link.
+ * Shows a link in the run's session, and continues as soon as the person has connected in any way. If nobody can be asked, the run is suspended. Calls of one run that need the same server share one link.
  */
 export function createConnectGate(options: ConnectGateOptions): ConnectGate {
   return new AskingGate(options);
@@ -54,9 +53,9 @@ class AskingGate implements ConnectGate {
     return { type: 'refused', ...(outcome !== 'unavailable' && { message: refusal(request, outcome, this.#options.timeoutMs) }) };
   }
 
-  async #ask({ run, server: { server, name } }: ConnectRequest, signal: AbortSignal): Promise<Asked> {
+  async #ask({ run, server: { server, name } }: ConnectRequest, signal: AbortSignal): Promise<Outcome> {
     const { caller } = run;
-    const { promise: connected, resolve } = Promise.withResolvers<Asked>();
+    const { promise: connected, resolve } = Promise.withResolvers<Outcome>();
     const unwatch = this.#options.credentials().watch(caller.id, server, () => resolve('connected'));
     const answered = new AbortController();
     try {
@@ -67,7 +66,7 @@ class AskingGate implements ConnectGate {
       const ends = AbortSignal.any([signal, answered.signal]);
       const deadline = AbortSignal.timeout(this.#options.timeoutMs);
       const reply = this.#options.sendElicitation({ type: 'connect', data }, { run, signal: ends, timeoutMs: this.#options.timeoutMs });
-      const answer = reply.then((given): Asked | undefined => {
+      const answer = reply.then((given): Outcome | undefined => {
         if (given.type === 'expired') return 'expired';
         if (given.type !== 'answered') return 'unavailable';
         return ownValue(given.data, 'cancelled') === true ? 'cancelled' : undefined;
@@ -75,14 +74,14 @@ class AskingGate implements ConnectGate {
       // A client that answers in another request reads the result with it, so the call must not run before.
       const first = await (run.askClient === undefined ? Promise.race([connected, answer]) : answer);
       if (first !== undefined) return first;
-      // Whoever has opened the link may still be about to sign in.
-      const { promise: late, resolve: expire } = Promise.withResolvers<Asked>();
+      // A person who has opened the link may still be signing in.
+      const { promise: late, resolve: expire } = Promise.withResolvers<Outcome>();
       deadline.addEventListener('abort', () => expire('expired'), { once: true });
       if (deadline.aborted) expire('expired');
       return await waitUnlessAborted(Promise.race([connected, late]), signal);
     } finally {
       unwatch();
-      answered.abort(new Error('Nobody waits for this answer any more.'));
+      answered.abort(new Error('This answer is no longer needed.'));
     }
   }
 
@@ -90,13 +89,13 @@ class AskingGate implements ConnectGate {
     return (await this.#options.credentials().stateOf(caller, server)) === 'connected';
   }
 
-  async #askOnce(request: ConnectRequest): Promise<Asked> {
+  async #askOnce(request: ConnectRequest): Promise<Outcome> {
     const key = JSON.stringify([request.run.runId, request.server.server]);
     let shared = this.#asking.get(key);
     if (shared === undefined) {
       const end = new AbortController();
       const outcome = this.#ask(request, end.signal).finally(() => this.#asking.delete(key));
-      // Whoever waits for it may have left.
+      // All calls that wait for it may have been cancelled.
       outcome.catch(() => undefined);
       shared = { outcome, end, waiting: 0 };
       this.#asking.set(key, shared);
@@ -106,7 +105,7 @@ class AskingGate implements ConnectGate {
       return await waitUnlessAborted(shared.outcome, request.signal);
     } finally {
       shared.waiting -= 1;
-      if (shared.waiting === 0) shared.end.abort(new Error('No call waits for this server any more.'));
+      if (shared.waiting === 0) shared.end.abort(new Error('All calls that need this server were cancelled.'));
     }
   }
 }

@@ -9,7 +9,7 @@ import type { OidcCallers } from '../core/callers/oidc.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../shared/secrets/browser-secrets.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 
-/** Browsers in which somebody is signed in; whoever has the most loses the oldest. */
+/** Signed-in browsers. Beyond that, the person with the most browsers loses the oldest login. */
 export const logins = 10_000;
 
 /** A token of the console is refreshed this long before it ends, or at half of its life: later than that its page asks for a new one. */
@@ -33,14 +33,14 @@ interface LoginsOptions {
   now: () => number;
 }
 
-/** What a browser keeps while it is at the provider. */
+/** Stored in a cookie while the browser is at the provider. */
 interface BegunLogin extends PendingLogin {
   returnTo: string;
   /** Milliseconds since 1970. */
   expires: number;
 }
 
-/** What the store keeps. */
+/** As it is stored. */
 interface StoredLogin {
   callerId: string;
   tokens: LoginTokens;
@@ -49,7 +49,7 @@ interface StoredLogin {
   end: number;
 }
 
-/** States that were used, in this process: a code is good once at the provider as well. */
+/** Used states, in this process; the provider accepts a code only once too. */
 const maxUsedStates = 10_000;
 
 export function createLogins(options: LoginsOptions): Logins {
@@ -122,7 +122,7 @@ class StoredLogins implements Logins {
     return address === undefined ? undefined : this.#options.client.whereToSignOut(kept.tokens, `${address}${loginRedirectPath}`);
   }
 
-  /** The caller of the token. @throws GatewayError that tells whoever runs the gateway what to change at the provider */
+  /** The caller of the token. @throws GatewayError that tells the operator what to change at the provider */
   async #requireAccepted({ accessToken }: LoginTokens): Promise<Caller> {
     const cure = `At the provider, register this API under the value of OIDC_AUDIENCE, "${this.#options.audience}", and let it issue signed tokens (JWT) for it. If the provider selects the audience by scope, add a scope of this API to OIDC_SCOPES.`;
     if (!this.#options.callers.isToken(accessToken))
@@ -164,7 +164,7 @@ class StoredLogins implements Logins {
     return note === undefined ? undefined : (JSON.parse(note) as StoredLogin);
   }
 
-  /** Reads the login again, because it may have been refreshed since the caller has read it. */
+  /** Reads the login again, because it may have been refreshed since the caller read it. */
   async #refresh(id: string): Promise<LoginToken | undefined> {
     const kept = await this.#find(id);
     if (kept === undefined) return undefined;

@@ -12,7 +12,7 @@ export const readsPerMinute = 600;
 
 const windowMs = 60_000;
 const dayMs = 24 * 60 * 60 * 1_000;
-/** Keys that are remembered, and people of one key; beyond it the least recently active ones are dropped. */
+/** Keys that are counted, and people of one key. Beyond that, the least recently active ones are evicted. */
 const maxEach = 10_000;
 /** The end of an active run is unknown, so this is a guess for `Retry-After`. */
 const retryBusySeconds = 5;
@@ -28,7 +28,7 @@ interface Count {
 /** The limits of a caller, or of all people of a key. */
 interface Rule extends CallerLimits {
   id: string;
-  /** For whom tokens are counted. */
+  /** The id under which tokens are counted. */
   countedFor: string;
   /** For messages. */
   who: string;
@@ -37,7 +37,7 @@ interface Rule extends CallerLimits {
 interface RateLimiterOptions {
   /** Milliseconds since 1970: the day of `tokensPerDay` is one of the calendar. */
   now: () => number;
-  /** Milliseconds of a clock that nobody sets, for everything within a minute: a clock that is set back must not lock anybody out. */
+  /** Milliseconds of a monotonic clock, for limits per minute: setting the system clock back must not lock callers out. */
   elapsed: () => number;
   /** Tokens that a caller has used since midnight UTC; by the id of a key, those of all its people. */
   tokensToday?: (callerId: string) => number;
@@ -50,7 +50,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
 class CountingLimiter implements RateLimiter {
   readonly #options: RateLimiterOptions;
-  /** By key, so that many people of one key push out nobody of another. */
+  /** By key, so that the people of one key cannot evict the counts of another key. */
   readonly #countsOfKeys = new Map<string, Map<string, Count>>();
 
   constructor(options: RateLimiterOptions) {

@@ -102,7 +102,7 @@ class RegisteredPresets implements PresetStore {
     return time >= this.#readAt && time - this.#readAt < (this.#options.cacheMs ?? 0);
   }
 
-  /** `isStaleAllowed`: fall back to the last presets read when the store is down, so that chats go on. A change must not start from stale presets. */
+  /** `isStaleAllowed`: fall back to the last presets read when the store is down, so that chats still work. A change must not start from stale presets. */
   async #readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
     if (this.#isFresh()) return this.#stored;
     const time = this.#options.now();

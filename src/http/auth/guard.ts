@@ -44,11 +44,11 @@ const metricsOwner = 'metrics';
 export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
   const order = createRequestOrder();
-  // Apart, so that many with a key do not hold up `/health`, and many without one nobody who has a key.
+  // Separate, so that requests with keys do not delay `/health`, and requests without keys do not delay those with one.
   const turns = { withKey: createRequestTurns(), withoutKey: createRequestTurns() };
   requireRows(app, table);
 
-  /** Callers are known before their turn, which is then their own; who has no key that works is known by their address. @throws GatewayError */
+  /** A caller is identified before their turn, so that turns are counted per caller; a caller without a valid key is counted by address. @throws GatewayError */
   function admit(request: FastifyRequest): MaybePromise<void> {
     refuseTwoHosts(request);
     if (request.is404) return takeAsStranger(request);

@@ -19,7 +19,7 @@ interface ArrivingBody {
 
 /**
  * Limits the bytes of all bodies that are being received or wait to be parsed. Above the limit, the newest body of the caller with the most bytes in the
- * key with the most is rejected, so that whoever has many half-sent bodies harms no other, nor do many people of one key.
+ * key with the most is rejected. So a caller with many half-sent bodies harms no others, and neither do many people of one key.
  */
 export class InflightBodyLimit {
   readonly #maxBytes: number;

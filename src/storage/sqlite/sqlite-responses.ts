@@ -39,8 +39,8 @@ interface SqliteResponsesOptions {
 }
 
 /**
- * Stored responses, on the registry's connection (see `createSqliteRuns`). What is encrypted lies in a table of its own, so that the time of the last
- * use of a whole conversation changes without writing it anew.
+ * Stored responses, on the registry's connection (see `createSqliteRuns`). The encrypted values are in a separate table, so that the time of
+ * the last use of a whole conversation changes without rewriting it.
  */
 export function createSqliteResponses(
   connection: DatabaseConnection,

@@ -16,11 +16,11 @@ const addCounts = `INSERT INTO usage (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?
 const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
 
-/** In one tick of the event loop, which takes some milliseconds. */
+/** Read in one tick, which takes some milliseconds. */
 const rowsPerTick = 1_000;
 const personColumns = 'key_id AS keyId, id, name, email, last';
 
-/** What distinguishes the rows of a report; the ids of people are unique within a key alone. */
+/** The columns that a report groups by; the ids of people are unique only within a key. */
 const columnsOf: Record<UsageDimension, readonly string[]> = {
   key: ['key_id'],
   user: ['key_id', 'person_id'],
@@ -74,7 +74,7 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
   };
 }
 
-/** The last one up to a day of which anything is stored. */
+/** The last day with stored usage before (or up to) this one. */
 function findLastDay(connection: DatabaseConnection, day: string, compared: '<' | '<='): Promise<string | null> {
   return connection.read((database) => {
     const row = selectFirst<{ day: string | null }>(database, `SELECT max(day) AS day FROM usage WHERE day ${compared} ?`, day);
@@ -82,7 +82,7 @@ function findLastDay(connection: DatabaseConnection, day: string, compared: '<' 
   });
 }
 
-/** The last to come first, some in each tick of the event loop. SQLite knows upper case in ASCII alone, so they are searched here. */
+/** The last active first, some in each tick. They are filtered here, because SQLite folds case only in ASCII. */
 async function findPeople(connection: DatabaseConnection, { limit, offset, search: text = '' }: PeoplePage): Promise<PersonRow[]> {
   const search = text.toLowerCase();
   const sql = `SELECT ${personColumns} FROM people WHERE (last, key_id, id) < (?, ?, ?) ORDER BY last DESC, key_id DESC, id DESC LIMIT ${rowsPerTick}`;
@@ -183,7 +183,7 @@ interface CountsRow {
   failures: number;
 }
 
-/** What was a person's counts for their key. */
+/** Adds the counts of a deleted person to those of their key. */
 function countForKey(database: DatabaseSync): (row: CountsRow) => void {
   const add = database.prepare(addCounts);
   return ({ day, key_id: keyId, model, tool, requests, tokens_in: read, tokens_out: written, tool_calls: calls, failures }) =>

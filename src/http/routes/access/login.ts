@@ -20,12 +20,12 @@ interface LoginRouteOptions {
   now: () => number;
 }
 
-/** Of the console alone. Pages of other sites cannot send it without asking first, and are not allowed to. */
+/** Sent only by the console. Pages of other sites would need a preflight for it, which is refused. */
 const ownHeader = 'x-toolwharf-console';
 
 /**
  * Signing in to the console at the OpenID provider: `GET /login` leads there and `GET /login/callback` back, `POST /login/token` gives the console's page
- * its access token, `POST /logout` ends it. The cookie is good for these two and for the page of a link to connect; the API takes tokens in headers alone.
+ * its access token, `POST /logout` ends it. The cookie works for these two and for the page of a link to connect; the API accepts tokens only in headers.
  */
 export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { logins, publicUrl, now }) => {
   const ownOrigins = originsOf(publicUrl);
@@ -80,7 +80,7 @@ const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string
   pages.get('/login', async (request, reply) => {
     const query = queryOf(request);
     const found = required();
-    // Cookies belong to a host: whoever came by another name of the gateway would come back without them.
+    // Cookies belong to a host: a browser that used another name of the gateway would come back without them.
     if (isElsewhere(request.headers, publicUrl) && !query.has('moved')) {
       query.set('moved', '1');
       return seeOther(reply, `${publicUrl}/login?${query.toString()}`);
@@ -126,7 +126,7 @@ function isElsewhere({ host = '' }: IncomingHttpHeaders, publicUrl: string | und
 }
 
 /**
- * What answers to a cookie answers to the console's own page alone. Browsers send `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with each POST.
+ * Routes that accept the cookie answer only the console's own page. Browsers send `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with each POST.
  * @throws GatewayError `forbidden`
  */
 function refuseOtherPages({ headers }: FastifyRequest, ownOrigins: readonly string[]): void {
