@@ -1,7 +1,6 @@
 import { invalidField } from '../core/errors.ts';
 import { documentOrigin, originOf } from '../shared/document-url.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { isDeeperThan, isJsonObject, ownValue } from '../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/stores/registry.ts';
 import { isMasked, isSecretUrl, restoreUrl, withoutSecretsInUrl } from '../shared/secrets/secret-urls.ts';

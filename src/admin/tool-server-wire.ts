@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { isJsonObject, ownValue } from '../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import type { OAuthSettings, ToolServerRecord } from '../core/stores/registry.ts';
 import { redactUrl } from '../shared/secrets/secret-urls.ts';

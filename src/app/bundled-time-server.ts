@@ -1,5 +1,4 @@
-import { GatewayError } from '../core/errors.ts';
-import type { ErrorCode } from '../core/errors.ts';
+import { GatewayError, type ErrorCode } from '../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../core/stores/registry.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
 

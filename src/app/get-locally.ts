@@ -1,5 +1,4 @@
-import type { SendOutbound } from '../core/outbound.ts';
-import { readText } from '../core/outbound.ts';
+import { readText, type SendOutbound } from '../core/outbound.ts';
 
 /** Below the five seconds that the image allows for the whole command `healthcheck`. */
 const timeoutMs = 3_000;

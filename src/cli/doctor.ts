@@ -1,5 +1,4 @@
-import { addEnvFile, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
-import type { Config, ReadFile } from '../app/config/config.ts';
+import { addEnvFile, readConfig, readConfigFile, readTextFile, type Config, type ReadFile } from '../app/config/config.ts';
 import { sections } from '../app/config/config-file.ts';
 import { localUrl } from '../app/config/local-url.ts';
 import { listSettings } from '../app/config/read-settings.ts';

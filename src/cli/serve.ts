@@ -1,7 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
-import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
-import type { Config } from '../app/config/config.ts';
+import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile, type Config } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
 import { findUnknownVariables } from '../app/config/unknown-variables.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
@@ -14,8 +13,7 @@ import { loadSecret } from '../storage/secrets/secret-file.ts';
 import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/open-mode.ts';
-import { openLogger } from '../observability/logger.ts';
-import type { Logger } from '../observability/logger.ts';
+import { openLogger, type Logger } from '../observability/logger.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import { guardProcess } from './guard-process.ts';
 import { shrinkAtRest } from './shrink-at-rest.ts';

@@ -1,6 +1,5 @@
 import cors from '@fastify/cors';
-import { fastify, LogController } from 'fastify';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import type { Authenticator } from './auth/authenticate.ts';

@@ -1,5 +1,4 @@
-import { pino } from 'pino';
-import type { DestinationStream, Logger as PinoLogger } from 'pino';
+import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
 import { escapeControls } from './escape-controls.ts';
 import { describeError, isHiddenField, maskSecrets, redacted, withoutSecrets } from './remove-secrets.ts';
 

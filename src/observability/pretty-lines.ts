@@ -1,5 +1,4 @@
-import { destination as openDestination } from 'pino';
-import type { DestinationStream } from 'pino';
+import { destination as openDestination, type DestinationStream } from 'pino';
 import { isColorSupported, prettyFactory } from 'pino-pretty';
 import { escapeCharacters } from '../shared/visible-text.ts';
 import { escapeControls } from './escape-controls.ts';

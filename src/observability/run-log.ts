@@ -1,11 +1,8 @@
-import { isOnPage, newestFirst } from '../core/runs/run-log.ts';
-import type { LoggedRun, RunLog, RunRecorder, RunStore } from '../core/runs/run-log.ts';
+import { isOnPage, newestFirst, type LoggedRun, type RunLog, type RunRecorder, type RunStore } from '../core/runs/run-log.ts';
 import { addUsage } from '../core/chat/usage.ts';
 import { createModelRequestLog } from './model-request-log.ts';
-import { runLogMs } from './prompt-log.ts';
-import type { PromptLog } from './prompt-log.ts';
-import { createRunRecord } from './run-record.ts';
-import type { RunRecord } from './run-record.ts';
+import { runLogMs, type PromptLog } from './prompt-log.ts';
+import { createRunRecord, type RunRecord } from './run-record.ts';
 import { RunSaver } from './save-runs.ts';
 import { UnsavedRuns } from './unsaved-runs.ts';
 

@@ -1,6 +1,5 @@
 import type { RunStore } from '../core/runs/run-log.ts';
-import { runLogMs } from './prompt-log.ts';
-import type { PromptLog } from './prompt-log.ts';
+import { runLogMs, type PromptLog } from './prompt-log.ts';
 import type { UnsavedRuns } from './unsaved-runs.ts';
 
 /** Seven a minute for a day. Beyond it the oldest are deleted, because the log must never crowd out what is registered. */

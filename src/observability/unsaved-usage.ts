@@ -1,7 +1,6 @@
 import type { Caller } from '../core/callers/caller.ts';
 import { keyIdOf } from '../core/callers/people.ts';
-import { sumOf } from '../core/stores/usage-store.ts';
-import type { KnownPerson, UsageCounts } from '../core/stores/usage-store.ts';
+import { sumOf, type KnownPerson, type UsageCounts } from '../core/stores/usage-store.ts';
 
 /** A caller can invent ids of people, and so rows: beyond this number, the use of a key in a day is no longer counted by person. */
 const rowsOfKeyPerDay = 20_000;

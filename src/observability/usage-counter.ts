@@ -3,8 +3,7 @@ import type { Caller } from '../core/callers/caller.ts';
 import { limits } from '../core/limits.ts';
 import type { EndedCall, EndedRun, Metrics, PassedUse, SpentTokens, ToolUse } from '../core/runs/metrics.ts';
 import { personCallerId } from '../core/callers/people.ts';
-import { dayOf } from '../core/stores/usage-store.ts';
-import type { UsageCounts, UsageStore } from '../core/stores/usage-store.ts';
+import { dayOf, type UsageCounts, type UsageStore } from '../core/stores/usage-store.ts';
 import { TokensOfDay } from './tokens-of-day.ts';
 import { UnsavedUsage } from './unsaved-usage.ts';
 

@@ -1,14 +1,12 @@
 import { hash } from 'node:crypto';
-import { tokenCallerKey } from '../core/callers/caller.ts';
-import type { Caller, CallerLimits } from '../core/callers/caller.ts';
+import { tokenCallerKey, type Caller, type CallerLimits } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { OidcCallers, OidcClientSettings } from '../core/callers/oidc.ts';
 import { isPersonId, personCallerId, personIdOf } from '../core/callers/people.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { keptFor } from '../shared/kept-for.ts';
 import { personOf } from './person-tokens.ts';
-import { endOfToken, unavailable } from './verify-token.ts';
-import type { TokenClaims, TokenVerifier } from './verify-token.ts';
+import { endOfToken, unavailable, type TokenClaims, type TokenVerifier } from './verify-token.ts';
 
 /** `auth.oidc`: whose tokens identify callers, as keys do. */
 export interface OidcSettings {

@@ -1,8 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
-import { requirePersonId, toPerson } from '../core/callers/people.ts';
-import type { PeopleRule, Person, PersonTokens } from '../core/callers/people.ts';
-import { endOfToken } from './verify-token.ts';
-import type { TokenClaims, TokenVerifier } from './verify-token.ts';
+import { requirePersonId, toPerson, type PeopleRule, type Person, type PersonTokens } from '../core/callers/people.ts';
+import { endOfToken, type TokenClaims, type TokenVerifier } from './verify-token.ts';
 
 type TokenRule = Extract<PeopleRule, { from: 'jwt' }>;
 

@@ -1,5 +1,4 @@
-import { createPrivateKey, createPublicKey, scrypt } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, scrypt, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import type * as Jose from 'jose';
 import type { JWK } from 'jose';

@@ -3,8 +3,7 @@ import type * as Jose from 'jose';
 import type { JWTPayload as TokenClaims, JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
-import { readText } from '../core/outbound.ts';
-import type { SendOutbound } from '../core/outbound.ts';
+import { readText, type SendOutbound } from '../core/outbound.ts';
 import { hasMoreValuesThan } from '../shared/json-depth.ts';
 import { createKeySetReloads } from './key-set-reloads.ts';
 

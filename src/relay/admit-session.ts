@@ -3,8 +3,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import { keyIdOf } from '../core/callers/people.ts';
 import type { RelayBus } from './bus.ts';
-import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
-import type { SessionMessage, SessionRequest } from './bus-messages.ts';
+import { parseSessionMessage, sessionChannel, type SessionMessage, type SessionRequest } from './bus-messages.ts';
 import type { SessionRpc } from './session-rpc.ts';
 import { LocalSession } from './session.ts';
 

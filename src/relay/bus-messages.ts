@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { isJsonObject } from '../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import type { ToolErrorCode, ToolOutcome } from '../core/tools/tool.ts';
 

@@ -1,6 +1,14 @@
 import type { RelayBus } from './bus.ts';
-import { callersChannel, parseCallersMessage, parseReplyMessage, replicaChannel, sessionChannel } from './bus-messages.ts';
-import type { Reply, SessionMessage, SessionRequest } from './bus-messages.ts';
+import {
+  callersChannel,
+  parseCallersMessage,
+  parseReplyMessage,
+  replicaChannel,
+  sessionChannel,
+  type Reply,
+  type SessionMessage,
+  type SessionRequest,
+} from './bus-messages.ts';
 import type { LocalSession } from './session.ts';
 
 /** How often another replica is probed during a request: a killed replica sends no reply, but no longer subscribes to the channel of the session. */

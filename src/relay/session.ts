@@ -1,9 +1,7 @@
 import { limits } from '../core/limits.ts';
 import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { ownValue } from '../shared/json.ts';
-import { disconnected, toOutcome, unavailable } from './browser-answer.ts';
-import type { BrowserAnswer } from './browser-answer.ts';
+import { ownValue, type JsonObject } from '../shared/json.ts';
+import { disconnected, toOutcome, unavailable, type BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
 import { createOpenRequests } from './open-requests.ts';
 

@@ -2,8 +2,7 @@ import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isWithin } from '../core/callers/people.ts';
 import { Drain } from './drain.ts';
-import { describeEndOfAccess } from './end-of-access.ts';
-import type { EndOfAccess } from './end-of-access.ts';
+import { describeEndOfAccess, type EndOfAccess } from './end-of-access.ts';
 
 /** Tool calls outside of chats. A shutdown waits for them, and they end with their caller's key. */
 export interface ActiveInvocations {

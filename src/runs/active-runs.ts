@@ -10,13 +10,10 @@ import { requireModels } from './require-models.ts';
 import { limits } from '../core/limits.ts';
 import { isWithin } from '../core/callers/people.ts';
 import { Drain } from './drain.ts';
-import { describeEndOfAccess } from './end-of-access.ts';
-import type { EndOfAccess } from './end-of-access.ts';
+import { describeEndOfAccess, type EndOfAccess } from './end-of-access.ts';
 import { mostHeldCharacters } from './held-requests.ts';
-import { launchRun } from './launch-run.ts';
-import type { LaunchServices, RunToLaunch } from './launch-run.ts';
-import { RunningRuns } from './running-runs.ts';
-import type { RunningRun } from './running-runs.ts';
+import { launchRun, type LaunchServices, type RunToLaunch } from './launch-run.ts';
+import { RunningRuns, type RunningRun } from './running-runs.ts';
 import type { RunStage, RunStarter, StartedRun } from './started-run.ts';
 
 /**

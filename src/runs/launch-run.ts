@@ -3,14 +3,12 @@ import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { RunProgress, RunSuspension } from '../core/runs/suspended-run.ts';
-import { runAsPreset } from '../chat/loop/run-as-preset.ts';
-import type { PresetServices } from '../chat/loop/run-as-preset.ts';
+import { runAsPreset, type PresetServices } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
 import type { Emit } from '../shared/emit.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import { endingOf, reportRun } from './report-run.ts';
-import { RunEnd } from './running-runs.ts';
-import type { RunningRun } from './running-runs.ts';
+import { RunEnd, type RunningRun } from './running-runs.ts';
 import { RunStats } from './run-stats.ts';
 import type { RunOrigin, SessionEvents, StartedRun } from './started-run.ts';
 

@@ -3,8 +3,7 @@ import type { ChatMessage, ChatRequest } from '../core/chat/chat.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { SlotTable } from '../shared/slot-table.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
-import { makeRoom, sizeOf } from './held-requests.ts';
-import type { HeldRequest } from './held-requests.ts';
+import { makeRoom, sizeOf, type HeldRequest } from './held-requests.ts';
 
 export interface RunningRun extends HeldRequest {
   request: ChatRequest;

@@ -1,5 +1,4 @@
-import { chooseLosses, groupOf } from './fair-shares.ts';
-import type { Share, ShareBounds } from './fair-shares.ts';
+import { chooseLosses, groupOf, type Share, type ShareBounds } from './fair-shares.ts';
 
 interface Entry<Value> {
   owner: string;

@@ -1,7 +1,6 @@
 import { parse as parseSecurely } from 'secure-json-parse';
 import { ExactNumber, toNumber } from './exact-number.ts';
-import { isJsonObject } from './json.ts';
-import type { JsonValue } from './json.ts';
+import { isJsonObject, type JsonValue } from './json.ts';
 
 /** Shorter runs of digits and points cannot lose anything: every decimal of 15 digits is a double of its own. */
 const shortestRun = 16;

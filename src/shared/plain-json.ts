@@ -1,6 +1,5 @@
 import { ExactNumber, hasJavaScriptNumber, isWhole } from './exact-number.ts';
-import { isContainer, isJsonObject } from './json.ts';
-import type { JsonValue, PlainJsonValue } from './json.ts';
+import { isContainer, isJsonObject, type JsonValue, type PlainJsonValue } from './json.ts';
 
 /**
  * A copy for code of the operator: a whole number beyond those of JavaScript becomes the text of its digits, one with a fraction the nearest

@@ -1,8 +1,7 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/stores/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
-import { whenThere } from '../shared/maybe-promise.ts';
-import type { MaybePromise } from '../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../shared/maybe-promise.ts';
 import { copyJson } from '../shared/json.ts';
 
 /** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */

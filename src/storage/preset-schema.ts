@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { GatewayError } from '../core/errors.ts';
-import { isDeeperThan, isJsonObject } from '../shared/json.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../shared/json.ts';
 import { approvalsByName } from '../shared/name-pattern.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';

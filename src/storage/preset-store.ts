@@ -1,11 +1,9 @@
 import { GatewayError, unknownId } from '../core/errors.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { copyJson, isJsonObject } from '../shared/json.ts';
+import { copyJson, isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { PresetFinder, PresetRecord } from '../core/stores/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
-import { whenThere } from '../shared/maybe-promise.ts';
-import type { MaybePromise } from '../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../shared/maybe-promise.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 import { parseExactly } from '../shared/parse-exactly.ts';
 

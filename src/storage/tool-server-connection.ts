@@ -1,9 +1,7 @@
 import { toDocumentUrl, usualDocumentPath } from '../shared/document-url.ts';
-import { isJsonObject } from '../shared/json.ts';
-import type { JsonObject } from '../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../shared/json.ts';
 import type { OAuthSettings, Origin, ToolServerRecord } from '../core/stores/registry.ts';
-import { connectionSchema, processSchema } from './connection-schema.ts';
-import type { Connection } from './connection-schema.ts';
+import { connectionSchema, processSchema, type Connection } from './connection-schema.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
 /** The URL that responses show for a process is `stdio:<command>`, without arguments and environment, which may hold secrets. */

@@ -1,11 +1,9 @@
 import type { SchemaValidateFunction } from 'ajv';
-import { _, Ajv2020, str } from 'ajv/dist/2020.js';
-import type { CodeKeywordDefinition, ErrorObject, KeywordCxt } from 'ajv/dist/2020.js';
+import { _, Ajv2020, str, type CodeKeywordDefinition, type ErrorObject, type KeywordCxt } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { isJsonObject } from '../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
 import { checkExactly, exactKeywords, findExactFault, hasExactNumber, toCheckedValue, withNearestNumbers } from './exact-values.ts';
 import { schemaMaps } from '../shared/json-schema/keywords.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isMultipleOf } from '../shared/exact-number.ts';
 import { countSteps, StepCounter, stepsOf } from './count-steps.ts';
 

@@ -1,7 +1,6 @@
 import { compareDecimals, ExactNumber, isMultipleOf, isNumber, isSameScalar, isWhole } from '../shared/exact-number.ts';
-import { isContainer, isJsonObject } from '../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
 import { schemaMaps } from '../shared/json-schema/keywords.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /**
  * A value as Ajv can check it: each `ExactNumber` is replaced by a JavaScript number of the same type. `originals` has the object or list that each

@@ -1,10 +1,7 @@
 import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
-import { isContainer, isJsonObject } from '../shared/json.ts';
-import { createSecretMask } from '../shared/secrets/secret-mask.ts';
-import type { Secret } from '../shared/secrets/secret-mask.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { detachExactNumbers } from './exact-numbers.ts';
-import type { PlacedNumber } from './exact-numbers.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { createSecretMask, type Secret } from '../shared/secrets/secret-mask.ts';
+import { detachExactNumbers, type PlacedNumber } from './exact-numbers.ts';
 import { losesDigits, parseForeign } from '../shared/parse-exactly.ts';
 import { isNumber } from '../shared/exact-number.ts';
 

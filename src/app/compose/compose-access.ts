@@ -1,9 +1,7 @@
-import { createApiKeys } from '../../admin/api-keys.ts';
-import type { ApiKeys } from '../../admin/api-keys.ts';
+import { createApiKeys, type ApiKeys } from '../../admin/api-keys.ts';
 import { createKeyText, derivePepper } from '../../admin/derive-key-hash.ts';
-import { createAuthenticator } from '../../http/auth/authenticate.ts';
+import { createAuthenticator, type Authenticator } from '../../http/auth/authenticate.ts';
 import { isLoopbackName } from '../../http/auth/open-mode.ts';
-import type { Authenticator } from '../../http/auth/authenticate.ts';
 import { createExpiryWatch } from '../../http/auth/watch-expiry.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';

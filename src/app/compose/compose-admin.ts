@@ -1,5 +1,4 @@
-import { createToolServerAdmin } from '../../admin/tool-server-admin.ts';
-import type { ToolServerAdmin } from '../../admin/tool-server-admin.ts';
+import { createToolServerAdmin, type ToolServerAdmin } from '../../admin/tool-server-admin.ts';
 import { createPresetValidator } from '../../admin/validate-preset.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../storage/tool-server-connection.ts';
 import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';

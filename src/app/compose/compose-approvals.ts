@@ -7,20 +7,15 @@ import type { MakeConnectLink } from '../../core/user-input/connect.ts';
 import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
 import type { SignIns } from '../../core/sign-in/sign-in.ts';
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
-import { createSuspendedRuns } from '../../runs/suspended/suspended-runs.ts';
-import type { SuspendedRuns } from '../../runs/suspended/suspended-runs.ts';
+import { createSuspendedRuns, type SuspendedRuns } from '../../runs/suspended/suspended-runs.ts';
 import { createPromptLog } from '../../observability/prompt-log.ts';
-import { createRunLog } from '../../observability/run-log.ts';
-import type { WritingRunLog } from '../../observability/run-log.ts';
-import { createApprovalLinks } from '../../policy/approvals/approval-links.ts';
-import type { ApprovalLinks } from '../../policy/approvals/approval-links.ts';
-import { createApprovalTokens } from '../../policy/approvals/approval-tokens.ts';
-import type { ApprovalTokens } from '../../policy/approvals/approval-tokens.ts';
+import { createRunLog, type WritingRunLog } from '../../observability/run-log.ts';
+import { createApprovalLinks, type ApprovalLinks } from '../../policy/approvals/approval-links.ts';
+import { createApprovalTokens, type ApprovalTokens } from '../../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../../policy/approvals/approval-gate.ts';
 import { createConnectGate } from '../../policy/connect-gate.ts';
-import { createRememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
+import { createRememberedApprovals, type RememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
 import { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
-import type { RememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
 import { createRunSuspensions } from '../../chat/suspend/run-suspensions.ts';
 
 export interface Approvals {

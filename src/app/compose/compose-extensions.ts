@@ -1,18 +1,14 @@
 import { statSync } from 'node:fs';
 import type { AppContext } from '../app-context.ts';
-import type { Config } from '../config/config.ts';
-import { ConfigError } from '../config/config.ts';
+import { ConfigError, type Config } from '../config/config.ts';
 import { RunHooks } from '../../chat/hooks/run-hooks.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { Hook } from '../../core/tools/hooks.ts';
 import { createFunctionStates } from '../../tools/functions/run/function-state.ts';
-import { createFunctionFolder } from '../../tools/functions/load/function-folder.ts';
-import type { FolderState } from '../../tools/functions/load/function-folder.ts';
+import { createFunctionFolder, type FolderState } from '../../tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../tools/functions/run/function-source.ts';
-import { toHook } from '../../tools/functions/run/hook-module.ts';
-import type { HookServices } from '../../tools/functions/run/hook-module.ts';
-import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
-import type { ImportModule } from '../../tools/functions/load/load-module.ts';
+import { toHook, type HookServices } from '../../tools/functions/run/hook-module.ts';
+import { importModule, loadModule, type ImportModule } from '../../tools/functions/load/load-module.ts';
 import type { ToolSource } from '../../tools/definitions/tool-source.ts';
 
 /** The operator's functions and hooks, which run in this process. */

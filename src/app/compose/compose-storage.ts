@@ -1,12 +1,9 @@
 import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry } from '../../core/stores/registry.ts';
-import { openStores } from '../../storage/open-stores.ts';
-import type { Stores } from '../../storage/open-stores.ts';
-import { withOwners } from '../../storage/owned-stores.ts';
-import type { OwnedStores, Owners } from '../../storage/owned-stores.ts';
-import { createPresetStore } from '../../storage/preset-store.ts';
-import type { PresetStore } from '../../storage/preset-store.ts';
+import { openStores, type Stores } from '../../storage/open-stores.ts';
+import { withOwners, type OwnedStores, type Owners } from '../../storage/owned-stores.ts';
+import { createPresetStore, type PresetStore } from '../../storage/preset-store.ts';
 import { withRevocation } from '../../tools/credentials/oauth/revoke-tokens.ts';
 import type { AppContext } from '../app-context.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ConfigError, InvalidValue } from './config-error.ts';
-import { readSection } from './config-file.ts';
-import type { ConfigFile } from './config-file.ts';
+import { readSection, type ConfigFile } from './config-file.ts';
 import type { SettingOrigin, SettingsReader } from './read-settings.ts';
 import { httpUrl } from './setting-values.ts';
 import { headerName } from '../../shared/header-name.ts';

@@ -1,8 +1,7 @@
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { ConfigError } from './config-error.ts';
 import { refuseKey } from './refused-settings.ts';
 import { nameInFile, settingNames } from './settings.ts';

@@ -2,8 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { limits } from '../../core/limits.ts';
 import { ConfigError } from './config-error.ts';
-import { readSection } from './config-file.ts';
-import type { ConfigFile } from './config-file.ts';
+import { readSection, type ConfigFile } from './config-file.ts';
 
 /** Default time limit of a hook; every chat waits for it. */
 const hookMs = 5_000;

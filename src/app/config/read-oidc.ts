@@ -3,8 +3,7 @@ import { toLimits } from '../../admin/stored-keys.ts';
 import { callerLimits } from '../../http/routes/access/keys.ts';
 import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { ConfigError } from './config-error.ts';
-import { readSection } from './config-file.ts';
-import type { ConfigFile } from './config-file.ts';
+import { readSection, type ConfigFile } from './config-file.ts';
 import type { SettingsReader } from './read-settings.ts';
 
 const authSchema = z

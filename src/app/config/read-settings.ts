@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ShownSetting } from '../../http/routes/gateway/gateway.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonValue } from '../../shared/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
-import { nameInFile, settingNames, settingTable } from './settings.ts';
-import type { Setting, SettingName } from './settings.ts';
+import { nameInFile, settingNames, settingTable, type Setting, type SettingName } from './settings.ts';
 
 type Table = typeof settingTable;
 type ValueOf<Name extends SettingName> = ReturnType<Table[Name]['parse']>;

@@ -19,8 +19,8 @@ import {
   templateWith,
   text,
   wholeNumber,
+  type ParseValue,
 } from './setting-values.ts';
-import type { ParseValue } from './setting-values.ts';
 
 export interface Setting<Value> {
   /** Its name in `Config`; absent if several settings make up one field, or if its default depends on other settings. */

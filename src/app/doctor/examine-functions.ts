@@ -4,15 +4,12 @@ import type { Config } from '../config/config.ts';
 import type { Hook } from '../../core/tools/hooks.ts';
 import { broken, count, note, ok } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
-import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/load/function-registry.ts';
-import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
+import { buildFunctionRegistry, emptyFunctionRegistry, type FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 import type { FolderState } from '../../tools/functions/load/function-folder.ts';
 import { createFunctionStates } from '../../tools/functions/run/function-state.ts';
 import { toHook } from '../../tools/functions/run/hook-module.ts';
-import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
-import type { ImportModule } from '../../tools/functions/load/load-module.ts';
-import { readFolder } from '../../tools/functions/load/read-folder.ts';
-import type { FolderModule } from '../../tools/functions/load/read-folder.ts';
+import { importModule, loadModule, type ImportModule } from '../../tools/functions/load/load-module.ts';
+import { readFolder, type FolderModule } from '../../tools/functions/load/read-folder.ts';
 import type { ToolsetVersion } from '../../tools/functions/load/open-toolset.ts';
 
 /** Function names of one module that the report lists. */

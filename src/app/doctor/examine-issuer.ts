@@ -1,6 +1,5 @@
 import type { SendOutbound } from '../../core/outbound.ts';
-import { discoverKeySet } from '../../policy/oidc-callers.ts';
-import type { OidcSettings } from '../../policy/oidc-callers.ts';
+import { discoverKeySet, type OidcSettings } from '../../policy/oidc-callers.ts';
 import { createTokenVerifier } from '../../policy/verify-token.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { broken, count, ok } from './finding.ts';

@@ -1,6 +1,5 @@
 import type { Finding } from '../../core/finding.ts';
-import { describeLesson } from '../../core/models/lesson.ts';
-import type { RememberedLesson } from '../../core/models/lesson.ts';
+import { describeLesson, type RememberedLesson } from '../../core/models/lesson.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import { note, warning } from './finding.ts';
 

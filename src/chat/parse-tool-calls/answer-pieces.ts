@@ -27,7 +27,7 @@ export interface ReadCall {
   /** Part of the object that the selection prompt demands: `{"tool_calls": […]}`. */
   isDemanded?: boolean;
   /** The JSON says more than a call, such as `"execute": false`. */
-  hasRemarks?: boolean;
+  hasReservation?: boolean;
 }
 
 export interface DamagedCall {

@@ -128,8 +128,8 @@ export function parseSelection(
     if (piece.type === 'call') addCall(selection, stated, piece);
   }
   const words = judgeWords(meant.around, selection.calls);
-  const hasRemarks = meant.pieces.some((piece) => piece.type === 'call' && piece.hasRemarks === true);
-  selection.wordsAround = hasRemarks && words === 'harmless' ? 'open' : words;
+  const hasReservation = meant.pieces.some((piece) => piece.type === 'call' && piece.hasReservation === true);
+  selection.wordsAround = hasReservation && words === 'harmless' ? 'open' : words;
   return selection;
 }
 

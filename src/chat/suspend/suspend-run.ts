@@ -2,8 +2,7 @@ import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/user-input/approval.ts';
-import { serversOf } from '../../core/user-input/connect.ts';
-import type { ConnectingCall, PendingConnect } from '../../core/user-input/connect.ts';
+import { serversOf, type ConnectingCall, type PendingConnect } from '../../core/user-input/connect.ts';
 import type { DataOf, RunEvent } from '../../core/chat/run-event.ts';
 import type { RunSuspension, SuspendedRound } from '../../core/runs/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
@@ -12,8 +11,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { messagesOfRound } from '../messages/round-messages.ts';
 import { resultEvents, usageEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../turns/separate-turns.ts';
-import { amidRound, toConnectingCalls, toWaitingCalls } from './loop-checkpoint.ts';
-import type { LoopState } from './loop-checkpoint.ts';
+import { amidRound, toConnectingCalls, toWaitingCalls, type LoopState } from './loop-checkpoint.ts';
 import { approvalLink, approvalWords, connectLinks, connectWords } from './waiting-words.ts';
 
 interface RoundToSuspend {

@@ -1,8 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerOf, Route } from './api-types.ts';
 import { identity } from './credential.ts';
-import { call } from './request.ts';
-import type { CallOptions } from './request.ts';
+import { call, type CallOptions } from './request.ts';
 
 export interface Query<Value> {
   /** The last answer. It stays until a newer one arrives. */

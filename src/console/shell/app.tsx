@@ -39,9 +39,9 @@ export function App(): JSX.Element {
           <Brand />
           <WaitingChats />
         </div>
-        <aside class="side-bar">
+        <div class="side-bar">
           <Navigation />
-        </aside>
+        </div>
         <main id="content" ref={main} tabIndex={-1}>
           <ErrorBoundary path={path}>
             <Pages />

@@ -1,5 +1,4 @@
-import { keyIdOf } from './people.ts';
-import type { Person } from './people.ts';
+import { keyIdOf, type Person } from './people.ts';
 
 /** Ids of callers without a stored key: in open mode, and with `TOOLWHARF_ADMIN_KEY`. Ids of stored keys begin with `key_`, those of callers with a token with `oidc_`. */
 export const openCallerId = 'local';

@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.ts';
-import { isModelAllowed } from './caller.ts';
-import type { Caller } from './caller.ts';
+import { isModelAllowed, type Caller } from './caller.ts';
 
 /** Ids listed in an error message; more would bury its point. */
 const maxListed = 20;

@@ -1,5 +1,4 @@
-import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json.ts';
 import { limits } from '../limits.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 

@@ -2,8 +2,7 @@ import { DateTime } from 'luxon';
 import { formatStrftime } from './format-strftime.ts';
 import type { timeServerDocument } from './openapi-document.ts';
 import { maxTimestampLength, parseTimestamp } from './parse-timestamp.ts';
-import { readBody, Refusal } from './read-body.ts';
-import type { ReceivedBody } from './read-body.ts';
+import { readBody, Refusal, type ReceivedBody } from './read-body.ts';
 import { findTimeZone, listTimeZones } from './time-zones.ts';
 
 /** Also bounds the result, because a directive produces at most 24 characters. */

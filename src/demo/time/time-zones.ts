@@ -1,5 +1,4 @@
-import { IANAZone } from 'luxon';
-import type { DateTime } from 'luxon';
+import { IANAZone, type DateTime } from 'luxon';
 
 /** Current names of zones that `Intl` lists under an older one (`Asia/Calcutta`), and UTC, which it leaves out. */
 const currentNames = [

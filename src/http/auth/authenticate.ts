@@ -1,18 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { fixedCallerId, openCallerId } from '../../core/callers/caller.ts';
-import type { Caller } from '../../core/callers/caller.ts';
+import { fixedCallerId, openCallerId, type Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';
-import { keyIdOf, personCallerId, personIdOf } from '../../core/callers/people.ts';
-import type { NamedPerson, PersonTokens } from '../../core/callers/people.ts';
+import { keyIdOf, personCallerId, personIdOf, type NamedPerson, type PersonTokens } from '../../core/callers/people.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
-import { createStoredKeys } from '../../admin/stored-keys.ts';
-import type { StoredKey } from '../../admin/stored-keys.ts';
-import { whenThere } from '../../shared/maybe-promise.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import { identifyPerson, personNeeded } from './identify-person.ts';
-import type { PersonSource } from './identify-person.ts';
+import { createStoredKeys, type StoredKey } from '../../admin/stored-keys.ts';
+import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { identifyPerson, personNeeded, type PersonSource } from './identify-person.ts';
 import { openModeRefusal, single, strangerRefusal } from './open-mode.ts';
 
 /** The parts of an HTTP request that authentication reads. Header names are in lower case. */

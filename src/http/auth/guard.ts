@@ -1,18 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { loggedCaller } from '../../core/callers/caller.ts';
-import type { Caller } from '../../core/callers/caller.ts';
+import { loggedCaller, type Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { invalidKey, startKeyNeeded } from './authenticate.ts';
-import type { Authenticator } from './authenticate.ts';
+import { invalidKey, startKeyNeeded, type Authenticator } from './authenticate.ts';
 import { sendNotFound } from '../errors/error-handler.ts';
-import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
-import type { Access } from './route-roles.ts';
+import { findAccess, needsPerson, routeRoles, type Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../errors/unread-bodies.ts';
 import { createRequestOrder } from '../pipelined-requests.ts';
 import { addressOwner } from './address-owner.ts';
 import { createRequestTurns } from '../request-turns.ts';
-import { callWhenDone, whenThere } from '../../shared/maybe-promise.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { callWhenDone, whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

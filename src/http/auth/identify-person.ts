@@ -1,6 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import { requirePersonId, toPerson } from '../../core/callers/people.ts';
-import type { NamedPerson, PeopleRule, PersonTokens } from '../../core/callers/people.ts';
+import { requirePersonId, toPerson, type NamedPerson, type PeopleRule, type PersonTokens } from '../../core/callers/people.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 interface PersonHeaders {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { GatewayError } from '../../core/errors.ts';
-import { invalidField } from '../../core/errors.ts';
+import { invalidField, type GatewayError } from '../../core/errors.ts';
 import type { FormPiece } from './read-form.ts';
 
 type Part = Extract<FormPiece, { type: 'part' }>;

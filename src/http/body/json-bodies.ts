@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { InflightBodyLimit } from './inflight-body-limit.ts';
-import { installBodyPace } from './body-pace.ts';
-import type { BodyPace } from './body-pace.ts';
+import { installBodyPace, type BodyPace } from './body-pace.ts';
 import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
 import { hasLargeBody } from '../errors/unread-bodies.ts';
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 
 const componentPath = '#/components/schemas/';
 

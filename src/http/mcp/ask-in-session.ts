@@ -1,5 +1,4 @@
-import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server';
-import type { ClientCapabilities, ServerContext } from '@modelcontextprotocol/server';
+import { SdkError, SdkErrorCode, type ClientCapabilities, type ServerContext } from '@modelcontextprotocol/server';
 import type { AskClient } from '../../core/user-input/elicitation.ts';
 import { toElicitation, toReply } from './elicitation-form.ts';
 

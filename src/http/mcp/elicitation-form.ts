@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { isSpecType } from '@modelcontextprotocol/server';
-import type { ClientCapabilities, ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult } from '@modelcontextprotocol/server';
+import {
+  isSpecType,
+  type ClientCapabilities,
+  type ElicitRequestFormParams,
+  type ElicitRequestURLParams,
+  type ElicitResult,
+} from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import type { ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { visibleText } from '../../shared/visible-text.ts';
 
 /** Whether a client answers forms. Who names no mode means forms (MCP specification, client/elicitation). */

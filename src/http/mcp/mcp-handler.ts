@@ -1,24 +1,27 @@
-import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import type { CallToolResult, InputRequiredResult, McpRequestContext, ServerContext, Tool as McpTool } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type CallToolResult,
+  type InputRequiredResult,
+  type McpRequestContext,
+  type ServerContext,
+  type Tool as McpTool,
+} from '@modelcontextprotocol/server';
 import { GatewayError, shownId } from '../../core/errors.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { askInSession } from './ask-in-session.ts';
-import { askerOf } from './mcp-request.ts';
-import type { McpRequestInfo, SentPage } from './mcp-request.ts';
+import { askerOf, type McpRequestInfo, type SentPage } from './mcp-request.ts';
 import { createMcpSessions, opensSession, sessionHeader } from './mcp-sessions.ts';
-import { createParkedCalls } from './parked-calls.ts';
-import type { CallReader, CallToPark, ParkedCalls } from './parked-calls.ts';
-import { createMcpLogLevels } from './mcp-log-levels.ts';
-import type { McpLogLevels } from './mcp-log-levels.ts';
-import { createMcpProgress } from './mcp-progress.ts';
-import type { McpProgressChannel } from './mcp-progress.ts';
+import { createParkedCalls, type CallReader, type CallToPark, type ParkedCalls } from './parked-calls.ts';
+import { createMcpLogLevels, type McpLogLevels } from './mcp-log-levels.ts';
+import { createMcpProgress, type McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
-import { createListedTexts } from '../listed-texts.ts';
-import type { ListedTexts } from '../listed-texts.ts';
+import { createListedTexts, type ListedTexts } from '../listed-texts.ts';
 import { toMcpResult, toMcpTool } from './mcp-result.ts';
 import type { ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolFinder, ToolOutcome } from '../../core/tools/tool.ts';

@@ -1,5 +1,12 @@
-import { isInitializeRequest, isSpecType, ProtocolErrorCode, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
-import type { McpHandlerRequestOptions, RequestId, Server } from '@modelcontextprotocol/server';
+import {
+  isInitializeRequest,
+  isSpecType,
+  ProtocolErrorCode,
+  WebStandardStreamableHTTPServerTransport,
+  type McpHandlerRequestOptions,
+  type RequestId,
+  type Server,
+} from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';

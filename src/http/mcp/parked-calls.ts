@@ -1,12 +1,13 @@
-import { inputRequired, isSpecType } from '@modelcontextprotocol/server';
-import type {
-  CallToolResult,
-  ClientCapabilities,
-  ElicitRequestFormParams,
-  ElicitRequestURLParams,
-  ElicitResult,
-  InputRequest,
-  InputRequiredResult,
+import {
+  inputRequired,
+  isSpecType,
+  type CallToolResult,
+  type ClientCapabilities,
+  type ElicitRequestFormParams,
+  type ElicitRequestURLParams,
+  type ElicitResult,
+  type InputRequest,
+  type InputRequiredResult,
 } from '@modelcontextprotocol/server';
 import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';

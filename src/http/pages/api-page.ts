@@ -1,9 +1,7 @@
-import { isJsonObject, textIn } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { Html, html } from './html.ts';
 import { renderPage } from './page.ts';
-import { fieldsOf, typeOf } from './schema-fields.ts';
-import type { SchemaField } from './schema-fields.ts';
+import { fieldsOf, typeOf, type SchemaField } from './schema-fields.ts';
 
 // No comments and no foreign text, as in `page.ts`.
 const style = `

@@ -5,8 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { conversationOf } from '../../core/runs/run.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/runs/suspended-run.ts';
 import { argumentsBox, argumentsField, formatArguments } from './call-arguments.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
 import { timeOf } from './time-of.ts';
 

@@ -1,7 +1,6 @@
 import { visibleText } from '../../shared/visible-text.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html, type Html } from './html.ts';
 
 /** Rows of a box with arguments. More lines are seen by scrolling. */
 const maxRows = 16;

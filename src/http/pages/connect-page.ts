@@ -1,7 +1,6 @@
 import type { Person } from '../../core/callers/people.ts';
 import type { SignInServer } from '../../core/sign-in/sign-in.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
 import { timeOf } from './time-of.ts';
 

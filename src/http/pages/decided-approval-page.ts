@@ -1,9 +1,7 @@
 import type { LoggedRun } from '../../core/runs/run-log.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { argumentsBox, formatArguments, formatValue } from './call-arguments.ts';
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
 
 export interface DecidedApproval {

@@ -1,5 +1,4 @@
-import { html } from './html.ts';
-import type { Html } from './html.ts';
+import { html, type Html } from './html.ts';
 
 /** Created for the first page, because the data of `Intl` takes 4 MB. */
 let shownTime: Intl.DateTimeFormat | undefined;

@@ -4,8 +4,7 @@ import { limits } from '../../core/limits.ts';
 import { foreignOrigin } from '../auth/open-mode.ts';
 import { leaveBodyUnread } from '../errors/unread-bodies.ts';
 import { logError, toGatewayError } from '../errors/error-handler.ts';
-import { messagePage, renderPage } from '../pages/page.ts';
-import type { Page, PageLink } from '../pages/page.ts';
+import { messagePage, renderPage, type Page, type PageLink } from '../pages/page.ts';
 
 /** For a plugin of pages with forms: in it alone, because everywhere else a form of another site has to be refused. Errors are pages too, with `links`. */
 export function installFormPages(

@@ -1,5 +1,4 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { ToolResultText } from './read-conversation.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 

@@ -1,10 +1,7 @@
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { enumOf, fillArguments, namedPlaceIn, propertiesOf, splitName } from './fill-arguments.ts';
-import type { FilledArguments } from './fill-arguments.ts';
-import { readQuestion, wordsOf } from './read-question.ts';
-import type { Question } from './read-question.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { enumOf, fillArguments, namedPlaceIn, propertiesOf, splitName, type FilledArguments } from './fill-arguments.ts';
+import { readQuestion, wordsOf, type Question } from './read-question.ts';
 
 export interface ChosenCall {
   name: string;

@@ -1,6 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { ChatMessage, ModelEvent, Usage } from '../../core/chat/chat.ts';
-import { textOf } from '../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type ModelEvent, type Usage } from '../../core/chat/chat.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';

@@ -1,8 +1,6 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { stem, wordsOf } from './read-question.ts';
-import type { Question } from './read-question.ts';
+import { stem, wordsOf, type Question } from './read-question.ts';
 
 export interface FilledArguments {
   args: JsonObject;

@@ -1,9 +1,7 @@
-import { textOf } from '../../core/chat/chat.ts';
-import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type ToolCall } from '../../core/chat/chat.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
 import { parseJson } from '../../shared/parse-exactly.ts';
-import type { JsonObject } from '../../shared/json.ts';
 
 /** What a function gave, as far as the conversation says. */
 export interface ToolResultText {

@@ -1,9 +1,7 @@
 import type { Component, ParsedComponents } from 'chrono-node';
 import { casual } from 'chrono-node/en';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { findPlaces } from './places.ts';
-import type { Place } from './places.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { findPlaces, type Place } from './places.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** What a question holds that a function can be chosen by and an argument be filled with. */

@@ -1,10 +1,8 @@
 import type { ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { answerQuestion, answerResults } from './answer-text.ts';
-import { chooseCalls, chooseNames } from './choose-calls.ts';
-import type { ChosenCall } from './choose-calls.ts';
-import { readConversation, toSpec } from './read-conversation.ts';
-import type { Reading } from './read-conversation.ts';
+import { chooseCalls, chooseNames, type ChosenCall } from './choose-calls.ts';
+import { readConversation, toSpec, type Reading } from './read-conversation.ts';
 
 export type Reply = { text: string; calls?: undefined } | { calls: ChosenCall[] };
 

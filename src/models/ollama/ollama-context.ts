@@ -2,8 +2,7 @@ import type { ChatRequest } from 'ollama/browser';
 
 import type { ModelRequest } from '../../core/models/model.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
-import { chooseContextSize } from './choose-context-size.ts';
-import type { ContextSize, ContextSizeRequest } from './choose-context-size.ts';
+import { chooseContextSize, type ContextSize, type ContextSizeRequest } from './choose-context-size.ts';
 import type { OllamaModels } from './ollama-models.ts';
 
 /** Ollama unloads an idle model after five minutes, unless a request sets another time; until then a smaller `num_ctx` would reload it. */

@@ -1,8 +1,14 @@
 import type { Message, Tool } from 'ollama/browser';
 
 import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
-import { textOf } from '../../core/chat/chat.ts';
-import type { AssistantMessage, ChatMessage, ContentPart, MessageContent, ToolMessage } from '../../core/chat/chat.ts';
+import {
+  textOf,
+  type AssistantMessage,
+  type ChatMessage,
+  type ContentPart,
+  type MessageContent,
+  type ToolMessage,
+} from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';

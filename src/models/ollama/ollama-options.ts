@@ -1,6 +1,5 @@
 import { GatewayError, invalidField } from '../../core/errors.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
 import { fitGrammar } from './fit-grammar.ts';
 

@@ -1,8 +1,7 @@
 import type { ModelEvent } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
-import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';

@@ -1,11 +1,9 @@
 import type { FinishReason, ModelEvent, Usage } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
-import { ReasoningSplitter, splitReasoning } from '../answers/split-reasoning.ts';
-import type { ReasoningPiece } from '../answers/split-reasoning.ts';
+import { ReasoningSplitter, splitReasoning, type ReasoningPiece } from '../answers/split-reasoning.ts';
 import type { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';

@@ -1,9 +1,7 @@
-import { promptMessage, textOf } from '../../core/chat/chat.ts';
-import type { ChatMessage, TextCompletion, ToolCall } from '../../core/chat/chat.ts';
+import { promptMessage, textOf, type ChatMessage, type TextCompletion, type ToolCall } from '../../core/chat/chat.ts';
 import { invalidField } from '../../core/errors.ts';
 import { withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import { toFunctionEntry } from '../transport/write-body.ts';
 

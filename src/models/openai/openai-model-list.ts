@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { ModelRecord } from '../../core/models/model.ts';
 
 /** The largest public list has about a thousand. */

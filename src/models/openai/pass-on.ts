@@ -2,8 +2,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { PassedAnswer, PassedPath } from '../../core/models/pass-on.ts';
 import type { BackendClient, SentBytes, SentFor } from '../transport/backend-client.ts';
-import { clientOf } from './openai-compatible.ts';
-import type { OpenAiConnection } from './openai-compatible.ts';
+import { clientOf, type OpenAiConnection } from './openai-compatible.ts';
 
 /** A JSON answer that is passed on unchanged: two thousand embeddings with fifteen hundred numbers each, or ten images. */
 const passedJsonBytes = 64 * 1024 * 1024;

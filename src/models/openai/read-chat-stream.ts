@@ -2,15 +2,13 @@ import type { ModelEvent } from '../../core/chat/chat.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { limits } from '../../core/limits.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { parseJson } from '../../shared/parse-exactly.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
 import type { CompletionReader } from './completion-reader.ts';
 import { endsEvent, RepeatedForm } from './repeated-form.ts';
-import { ServerSentEventReader } from './read-server-sent-events.ts';
-import type { ServerSentEvent } from './read-server-sent-events.ts';
+import { ServerSentEventReader, type ServerSentEvent } from './read-server-sent-events.ts';
 
 /** A streamed answer. It ends with `[DONE]`, or with the stream if every choice has its finish reason. */
 export class ChatStream implements AnswerStream {

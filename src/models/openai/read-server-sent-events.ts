@@ -1,5 +1,4 @@
-import { createParser } from 'eventsource-parser';
-import type { EventSourceParser } from 'eventsource-parser';
+import { createParser, type EventSourceParser } from 'eventsource-parser';
 
 /** One event of a stream: its `event:` name, and its `data:` lines joined by line breaks. */
 export interface ServerSentEvent {

@@ -1,6 +1,5 @@
 import type { Usage } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 
 /** All known servers nest the details of usage one level deep. */
 const maxDepth = 3;

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 
 const shownCharacters = 120;
 const shownChoices = 50;

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { describeDropped } from './describe-dropped.ts';
 import { convertInlined, type FlatSchema } from './schema-walk.ts';
 

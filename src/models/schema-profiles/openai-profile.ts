@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import { describeDropped } from './describe-dropped.ts';
 import { choicesOf, typesOf } from '../../shared/json-schema/keywords.ts';
 

@@ -1,15 +1,20 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { readBytes } from '../../core/outbound.ts';
-import type { EndOfBody, OutboundBody, OutboundRequest, OutboundResponse, SendOutbound, Trust } from '../../core/outbound.ts';
+import {
+  readBytes,
+  type EndOfBody,
+  type OutboundBody,
+  type OutboundRequest,
+  type OutboundResponse,
+  type SendOutbound,
+  type Trust,
+} from '../../core/outbound.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { whenThere } from '../../shared/maybe-promise.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
+import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';
-import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { readJsonAnswer } from './read-json-answer.ts';
 import { readErrorResponse, toReportedError, toUpstreamError } from './upstream-errors.ts';
 import { writeBody } from './write-body.ts';

@@ -1,7 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isContainer } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { hasMoreTextThan } from '../../shared/text-length.ts';
 

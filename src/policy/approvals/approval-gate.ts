@@ -1,19 +1,14 @@
-import { isMeantBy } from '../../core/user-input/approval.ts';
-import { responseData } from '../../core/chat/run-event.ts';
-import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import { isMeantBy, type ApprovalAnswer } from '../../core/user-input/approval.ts';
+import { responseData, type DataOf } from '../../core/chat/run-event.ts';
 import type { ElicitationReply } from '../../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { DataOf } from '../../core/chat/run-event.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { canBeAsked, conversationOf } from '../../core/runs/run.ts';
-import type { RunContext } from '../../core/runs/run.ts';
+import { canBeAsked, conversationOf, type RunContext } from '../../core/runs/run.ts';
 import type { DecidedCall } from '../../core/runs/suspended-run.ts';
 import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/tools/approval-gate.ts';
 import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
-import { definitionOf } from './remembered-approvals.ts';
-import type { ApprovalScope, RememberedApprovals } from './remembered-approvals.ts';
+import { definitionOf, type ApprovalScope, type RememberedApprovals } from './remembered-approvals.ts';
 
 interface ApprovalGateOptions {
   sendElicitation: SendElicitation;

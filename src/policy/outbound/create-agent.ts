@@ -1,12 +1,9 @@
 import type { Socket } from 'node:net';
-import { Agent, buildConnector, Client, Pool } from 'undici';
-import type { Dispatcher } from 'undici';
+import { Agent, buildConnector, Client, Pool, type Dispatcher } from 'undici';
 import { limits } from '../../core/limits.ts';
 import { classifyAddress } from './classify-address.ts';
-import { isReachable } from './egress.ts';
-import type { Reach } from './egress.ts';
-import { AddressRefused } from './resolve-names.ts';
-import type { NameResolver } from './resolve-names.ts';
+import { isReachable, type Reach } from './egress.ts';
+import { AddressRefused, type NameResolver } from './resolve-names.ts';
 import { ResponseReceiver } from './response-receiver.ts';
 
 /** Below the 5 s after which common servers close an idle connection: requests are never repeated, so they must not use a connection that is closing. */

@@ -1,6 +1,5 @@
 import type { Trust } from '../../core/outbound.ts';
-import { literalClass } from './classify-address.ts';
-import type { AddressClass } from './classify-address.ts';
+import { literalClass, type AddressClass } from './classify-address.ts';
 
 /** The operator's rules for tool servers that a request supplies. */
 export interface EgressRules {

@@ -6,21 +6,25 @@ import type { Agent, Dispatcher } from 'undici';
 
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { gatewayUser } from '../../core/outbound.ts';
-import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
-import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
-import type { CheckedHeaders } from './check-request.ts';
+import { gatewayUser, type OutboundRequest, type OutboundResponse, type SendOutbound } from '../../core/outbound.ts';
+import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders, type CheckedHeaders } from './check-request.ts';
 import { literalClass } from './classify-address.ts';
 import { createAgent } from './create-agent.ts';
-import { createTurnsByOrigin } from './connection-turns.ts';
-import type { ConnectionTurns, ConnectionWait } from './connection-turns.ts';
-import { decideEgress, explainHiddenName, explainRefusal, originOf } from './egress.ts';
-import type { DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
+import { createTurnsByOrigin, type ConnectionTurns, type ConnectionWait } from './connection-turns.ts';
+import {
+  decideEgress,
+  explainHiddenName,
+  explainRefusal,
+  originOf,
+  type DecidedTrust,
+  type EgressDecision,
+  type EgressRules,
+  type Reach,
+} from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { AddressRefused, createNameResolver } from './resolve-names.ts';
-import { ResponseReceiver } from './response-receiver.ts';
-import type { ResponseHead } from './response-receiver.ts';
+import { ResponseReceiver, type ResponseHead } from './response-receiver.ts';
 
 export interface OutboundOptions {
   egress: EgressRules;

@@ -1,12 +1,8 @@
-import { lookup as lookupByDns } from 'node:dns';
-import type { LookupAddress, LookupOptions } from 'node:dns';
-import { isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
+import { lookup as lookupByDns, type LookupAddress, type LookupOptions } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { classifyAddress } from './classify-address.ts';
-import type { AddressClass } from './classify-address.ts';
-import { isReachable, reachFrom } from './egress.ts';
-import type { Reach } from './egress.ts';
+import { classifyAddress, type AddressClass } from './classify-address.ts';
+import { isReachable, reachFrom, type Reach } from './egress.ts';
 
 /** Far more than the tool servers and backends of one gateway. */
 const maxPublicHosts = 10_000;

@@ -7,8 +7,7 @@ import { GatewayError, invalidField, shownId } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { objectionTo } from '../../chat/tool-calls/prepare-tool-call.ts';
 import type { ActiveRuns } from '../active-runs.ts';
-import { alreadyClaimed } from './suspended-runs.ts';
-import type { SuspendedRuns } from './suspended-runs.ts';
+import { alreadyClaimed, type SuspendedRuns } from './suspended-runs.ts';
 
 export interface ApprovalDecisionsOptions {
   store: Pick<WaitingRunStore, 'find'>;

@@ -8,8 +8,7 @@ import type { DecidedCall, RunAwaitingConnection, WaitingRunStore } from '../../
 import type { ActiveRuns } from '../active-runs.ts';
 import type { ApprovalDecisionsOptions } from './approval-decisions.ts';
 import type { ResumeWhenConnected } from './followed-runs.ts';
-import { alreadyClaimed } from './suspended-runs.ts';
-import type { SuspendedRuns } from './suspended-runs.ts';
+import { alreadyClaimed, type SuspendedRuns } from './suspended-runs.ts';
 
 interface ConnectedRunsOptions {
   store: Pick<WaitingRunStore, 'find'>;

@@ -6,8 +6,7 @@ import type { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
 import type { WaitHead, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import type { ActiveRuns } from '../active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
-import { logChat } from '../run-stats.ts';
-import type { ChatLog } from '../run-stats.ts';
+import { logChat, type ChatLog } from '../run-stats.ts';
 
 interface SignedLinks {
   sign(wait: WaitScope): string;

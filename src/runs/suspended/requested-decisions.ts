@@ -1,9 +1,7 @@
-import { toPendingApproval } from '../../chat/suspend/run-suspensions.ts';
-import type { ApprovalLinkSigner, ApprovalTokenSigner } from '../../chat/suspend/run-suspensions.ts';
+import { toPendingApproval, type ApprovalLinkSigner, type ApprovalTokenSigner } from '../../chat/suspend/run-suspensions.ts';
 import type { PendingApproval, RequestedDecision } from '../../core/user-input/approval.ts';
 import type { Caller } from '../../core/callers/caller.ts';
-import { GatewayError, invalidField } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
+import { GatewayError, invalidField, type ErrorCode } from '../../core/errors.ts';
 import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
 

@@ -2,7 +2,6 @@ import { eventIdOf, withinOf } from '../../chat/suspend/nested-call-ids.ts';
 import { connectResponse } from '../../chat/suspend/suspend-run.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { RunLog } from '../../core/runs/run-log.ts';
 import type {
   DecidedCall,
@@ -11,7 +10,7 @@ import type {
   WaitingRun,
   WaitingRunStore,
 } from '../../core/runs/suspended-run.ts';
-import { responseData } from '../../core/chat/run-event.ts';
+import { responseData, type RunEvent } from '../../core/chat/run-event.ts';
 import type { ActiveRuns } from '../active-runs.ts';
 
 /** How long a claim waits for the end of the answer that contains its token. */

@@ -1,5 +1,4 @@
-import { isContainer, isJsonObject, ownValue } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json.ts';
 import { findByPointer } from './pointer.ts';
 import { maxHops, referenceOf } from './resolve.ts';
 

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../json.ts';
-import { isContainer, isJsonObject } from '../json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { holdsMask, isSecretUrl, redactUrl, restoreUrl } from './secret-urls.ts';
 import { isSecretField, isSecretName } from './secret-names.ts';
 import { ExactNumber } from '../exact-number.ts';

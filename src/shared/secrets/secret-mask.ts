@@ -1,5 +1,4 @@
-import { isContainer } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../json.ts';
 
 const hidden = '[secret]';
 

@@ -5,8 +5,7 @@ import type { Credential, CredentialStore } from '../../core/sign-in/credentials
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { keyIdOf } from '../../core/callers/people.ts';
-import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
-import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
+import { createSecretCipher, type SecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';

@@ -2,8 +2,17 @@ import type { RunStatus } from '../../core/chat/run-event.ts';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
-import { interrupted, matchesFilter, statusAfterInterruption } from '../../core/runs/run-log.ts';
-import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/runs/run-log.ts';
+import {
+  interrupted,
+  matchesFilter,
+  statusAfterInterruption,
+  type LoggedEvent,
+  type LoggedRun,
+  type RunList,
+  type RunPage,
+  type RunStore,
+  type RunSummary,
+} from '../../core/runs/run-log.ts';
 import type { MostLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';

@@ -1,7 +1,14 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { KnownPerson, PeoplePage, UsageDimension, UsageQuery, UsageRow, UsageStore } from '../../core/stores/usage-store.ts';
-import { sumOf } from '../../core/stores/usage-store.ts';
+import {
+  sumOf,
+  type KnownPerson,
+  type PeoplePage,
+  type UsageDimension,
+  type UsageQuery,
+  type UsageRow,
+  type UsageStore,
+} from '../../core/stores/usage-store.ts';
 import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';

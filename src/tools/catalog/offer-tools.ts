@@ -3,9 +3,8 @@ import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
 import { cutAhead, cutTool, functionTokens } from './cut/cut-spec.ts';
 import { createDescribeFunction } from './cut/describe-function.ts';
 import { createFindTools } from './find-tools.ts';
-import { clashReason, possibleNames, uniqueNames } from '../definitions/name-functions.ts';
+import { clashReason, possibleNames, uniqueNames, type NamedEntry } from '../definitions/name-functions.ts';
 import { estimateFunctionTokens } from '../definitions/lazy-spec.ts';
-import type { NamedEntry } from '../definitions/name-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
 import type { Candidate, Warning } from '../definitions/tool-source.ts';
 

@@ -1,14 +1,11 @@
-import { isModelAllowed } from '../../core/callers/caller.ts';
-import type { Caller } from '../../core/callers/caller.ts';
+import { isModelAllowed, type Caller } from '../../core/callers/caller.ts';
 import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { RunSubAgent, Tool } from '../../core/tools/tool.ts';
 import { legalName } from '../definitions/name-functions.ts';
-import { leftOutWarning } from '../definitions/tool-source.ts';
+import { leftOutWarning, type Candidate, type SuppliedFunctions, type ToolSource, type Warning } from '../definitions/tool-source.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
 import { forbiddenToolId, unknownToolId } from '../definitions/tool-ids.ts';
-import type { ToolSource } from '../definitions/tool-source.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 const prefix = 'preset:';

@@ -4,18 +4,15 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import type { Operation } from '../definitions/operation.ts';
 import { asksForCredential } from '../credentials/own-credentials.ts';
-import { requireFunctions } from '../servers/choose-servers.ts';
+import { requireFunctions, type ChosenServer } from '../servers/choose-servers.ts';
 import type { CallerServers } from '../servers/caller-servers.ts';
-import type { ChosenServer } from '../servers/choose-servers.ts';
 import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
 import { withServerRules } from '../definitions/server-rules.ts';
-import { whenThere } from '../../shared/maybe-promise.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
 import { connectCandidate, connectFunctionName, needsCredential } from './connect-function.ts';
 import { possibleNames } from '../definitions/name-functions.ts';
 import { listNames, withNames } from './offer-tools.ts';
-import { leftOutWarning } from '../definitions/tool-source.ts';
-import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
+import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } from '../definitions/tool-source.ts';
 
 /**
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise

@@ -7,8 +7,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { namesClient } from './oauth/register-client.ts';
-import { createTokenRefresher } from './refresh-tokens.ts';
-import type { TokenRefresher } from './refresh-tokens.ts';
+import { createTokenRefresher, type TokenRefresher } from './refresh-tokens.ts';
 import type { OwnRecord, OwnToolServer, Refusal } from '../definitions/own-use.ts';
 import { createSharedTokens } from './shared-tokens.ts';
 

@@ -1,6 +1,5 @@
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json.ts';
 
 /** Facts about a function whose schema has not been built. */
 interface SpecSummary {

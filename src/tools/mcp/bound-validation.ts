@@ -1,5 +1,4 @@
-import { specTypeSchemas } from '@modelcontextprotocol/client';
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { specTypeSchemas, type JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import { hasMoreEntriesThan, isJsonObject } from '../../shared/json.ts';
 import { findMisfit } from './find-misfit.ts';

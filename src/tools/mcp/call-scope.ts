@@ -1,11 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
-import { canBeAsked } from '../../core/runs/run.ts';
-import type { RunContext } from '../../core/runs/run.ts';
+import { canBeAsked, type RunContext } from '../../core/runs/run.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json.ts';
 import { truncateText } from './convert-tools.ts';
 
 /** A progress message. */

@@ -1,5 +1,4 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { JsonSchemaValidator } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type JsonSchemaValidator } from '@modelcontextprotocol/client';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';

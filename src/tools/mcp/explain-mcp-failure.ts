@@ -1,7 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { OutboundError } from '../../core/errors.ts';
-import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
-import type { SchemaIssue } from '../../shared/describe-schema-issue.ts';
+import { describeSchemaIssue, type SchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { unmadeConnections } from '../outgoing/unmade-connections.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 

@@ -1,8 +1,6 @@
-import { specTypeSchemas } from '@modelcontextprotocol/client';
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { specTypeSchemas, type JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
-import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonValue } from '../../shared/json.ts';
 import { hasManyFormalValues } from './bound-validation.ts';
 import { findMisfit } from './find-misfit.ts';
 import type { StreamEnd } from './transports/bounded-stream.ts';

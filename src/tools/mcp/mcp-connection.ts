@@ -1,10 +1,8 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpPeer } from './mcp-peer.ts';
-import { createOpenConnection } from './open-connection.ts';
-import type { McpListing, OpenConnection } from './open-connection.ts';
-import { createTransports as createUsualTransports } from './transports/create-transports.ts';
-import type { CreateTransports } from './transports/create-transports.ts';
+import { createOpenConnection, type McpListing, type OpenConnection } from './open-connection.ts';
+import { createTransports as createUsualTransports, type CreateTransports } from './transports/create-transports.ts';
 
 /**
  * The way to one server, shared by all its calls: of all callers if it is registered, of one run if a request supplied it. It has one connection for new

@@ -1,5 +1,4 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { CallToolResult, Client, Tool as McpTool } from '@modelcontextprotocol/client';
+import { StreamableHTTPClientTransport, type CallToolResult, type Client, type Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
@@ -7,8 +6,7 @@ import { runTurnOf } from '../../shared/foreign-turns.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { mcpStatusCharacters } from './call-scope.ts';
-import { ClientConnector } from './connect-client.ts';
-import type { ConnectorOptions } from './connect-client.ts';
+import { ClientConnector, type ConnectorOptions } from './connect-client.ts';
 import { truncateText } from './convert-tools.ts';
 import { AnswerCutOff, isSessionLost, SessionLost } from './explain-mcp-failure.ts';
 import type { MalformedTool } from './incoming-messages.ts';

@@ -1,7 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import { isDeeperThan } from '../../shared/json.ts';
+import { isDeeperThan, type JsonValue } from '../../shared/json.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
-import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 

@@ -1,5 +1,4 @@
-import { isContainer } from '../../shared/json.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { isContainer, type JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { OmittedOperation } from '../definitions/operation.ts';
 

@@ -2,8 +2,7 @@ import type { RecordedBody, RecordedRequest } from '../../core/runs/recorded-req
 import type { OutboundBody, OutboundRequest, SendOutbound } from '../../core/outbound.ts';
 import { limits } from '../../core/limits.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';
-import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
-import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
+import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { isPublicHeader } from './secrets-to-mask.ts';
 

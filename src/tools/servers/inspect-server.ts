@@ -11,8 +11,7 @@ import type { McpServers } from '../mcp/mcp-servers.ts';
 import { maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import { lintApprovals, lintBlocks, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
 import { openServer } from './open-registered-server.ts';
-import { wantsCredential } from '../definitions/opened-server.ts';
-import type { HeldFunction, OpenedServer, Opening } from '../definitions/opened-server.ts';
+import { wantsCredential, type HeldFunction, type OpenedServer, type Opening } from '../definitions/opened-server.ts';
 import { retryDelayMs } from './reconnect-servers.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 

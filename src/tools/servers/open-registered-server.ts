@@ -1,9 +1,7 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';
-import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
+import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
 import type { OpenedServer, Opening, OpeningAttempt, OpenMcp } from '../definitions/opened-server.ts';
 import { callHeaders, callQuery, sessionUserOf } from '../outgoing/connection-headers.ts';

@@ -5,8 +5,7 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
-import { failureMemoryMs } from '../definitions/opened-server.ts';
-import type { DocumentSignIn, Opening, OpenMcp } from '../definitions/opened-server.ts';
+import { failureMemoryMs, type DocumentSignIn, type Opening, type OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 

@@ -1,23 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatRequest, RequestToolServer } from '../../core/chat/chat.ts';
 import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { trustOf } from './request-trust.ts';
-import { readSpecs } from './read-specs.ts';
-import type { DescribedFunction } from './read-specs.ts';
+import { readSpecs, type DescribedFunction } from './read-specs.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
 import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { requestServerHeaders, sessionUserOf } from '../outgoing/connection-headers.ts';
 import { possibleNames } from '../definitions/name-functions.ts';
-import { leftOutWarning } from '../definitions/tool-source.ts';
-import type { Candidate, SuppliedFunctions, Warning } from '../definitions/tool-source.ts';
+import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } from '../definitions/tool-source.ts';
 import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/conversion-budget.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
@@ -25,8 +22,7 @@ import { takesNothing, type Operation } from '../definitions/operation.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
 import { createBaseUrls } from '../openapi/document/server-base-url.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
-import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules } from '../definitions/server-rules.ts';
-import type { ServerRules } from '../definitions/server-rules.ts';
+import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules, type ServerRules } from '../definitions/server-rules.ts';
 
 export interface RequestServersOptions {
   send: SendOutbound;

@@ -1,12 +1,9 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
-import { whenThere } from '../../shared/maybe-promise.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
 import type { Opening } from '../definitions/opened-server.ts';
-import { sourceOf } from '../definitions/tool-source.ts';
-import type { ToolSource } from '../definitions/tool-source.ts';
-import { chooseServers, permittedServers } from './choose-servers.ts';
-import type { ChosenServer } from './choose-servers.ts';
+import { sourceOf, type ToolSource } from '../definitions/tool-source.ts';
+import { chooseServers, permittedServers, type ChosenServer } from './choose-servers.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
 /** `not_loaded`: not needed yet, disabled, or not supported by this version (then `error` says why). */

@@ -36,15 +36,15 @@ const explanation =
   /^(?:thoughts?|thinking|reason(?:ing)?|rationale|explanation|analysis|description|summary|content|message|response|answer)$/;
 
 /** Whether members beside a call may take it back, put it off or only propose it. */
-function hasRemarks(value: JsonObject): boolean {
-  return Object.entries(value).some(([key, remark]) => {
-    if (plainKeys.has(key) || remark === null || remark === '') return false;
-    return !(explanation.test(key) && typeof remark === 'string') || speaksAgainst(remark);
+function hasReservation(value: JsonObject): boolean {
+  return Object.entries(value).some(([key, member]) => {
+    if (plainKeys.has(key) || member === null || member === '') return false;
+    return !(explanation.test(key) && typeof member === 'string') || speaksAgainst(member);
   });
 }
 
-function withRemarks(entries: ReadEntry[] | undefined): ReadEntry[] | undefined {
-  return entries?.map((entry) => (entry.type === 'call' ? { ...entry, hasRemarks: true } : entry));
+function withReservation(entries: ReadEntry[] | undefined): ReadEntry[] | undefined {
+  return entries?.map((entry) => (entry.type === 'call' ? { ...entry, hasReservation: true } : entry));
 }
 
 /** Keys that an object which is a call, or a list of calls, may begin with. */
@@ -214,7 +214,7 @@ function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | unde
     const calls = Array.isArray(decoded) ? decoded : isJsonObject(decoded) ? [decoded] : undefined;
     if (calls === undefined) continue;
     const entries = callsOfList(calls, { ...source, isMarked: true });
-    return hasRemarks(value) ? withRemarks(entries) : entries;
+    return hasReservation(value) ? withReservation(entries) : entries;
   }
   return callsOfObject(value, source);
 }
@@ -232,7 +232,7 @@ function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | unde
 function callsOfObject(value: JsonObject, source: ValueSource): ReadEntry[] | undefined {
   const call = callOfObject(value, source);
   if (call === undefined) return callsOfKeys(value, source);
-  return hasRemarks(value) ? withRemarks([call]) : [call];
+  return hasReservation(value) ? withReservation([call]) : [call];
 }
 
 function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undefined {

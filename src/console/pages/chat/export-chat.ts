@@ -1,5 +1,4 @@
-import { branchOf } from './state/chat.ts';
-import type { Chat, Message, AnswerPart } from './state/chat.ts';
+import { branchOf, type Chat, type Message, type AnswerPart } from './state/chat.ts';
 
 /** Saves the visible branch as a Markdown file. */
 export function saveAsMarkdown(chat: Chat): void {

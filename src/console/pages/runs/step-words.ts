@@ -1,8 +1,7 @@
 import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/text/formats.ts';
 import { textOf } from '../../parts/text/text-of.ts';
 import { modeWords, statusWords } from './run-words.ts';
-import { eventOf } from './steps.ts';
-import type { RunEvent, Step } from './steps.ts';
+import { eventOf, type RunEvent, type Step } from './steps.ts';
 
 /** How the steps of a run are described to people who do not know the names of its events. */
 

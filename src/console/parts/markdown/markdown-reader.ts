@@ -1,7 +1,6 @@
 import type { Token } from 'marked';
 import { plainBlock, readBlocks } from './read-blocks.ts';
-import { addLinksOf, isLinkedOtherwise, noLinks } from './links.ts';
-import type { Links } from './links.ts';
+import { addLinksOf, isLinkedOtherwise, noLinks, type Links } from './links.ts';
 
 /** Characters of a part, which is rendered only once. */
 const partSize = 8_000;

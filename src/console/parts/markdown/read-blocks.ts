@@ -1,5 +1,4 @@
-import { Lexer, Tokenizer } from 'marked';
-import type { Token, Tokens } from 'marked';
+import { Lexer, Tokenizer, type Token, type Tokens } from 'marked';
 import type { Links } from './links.ts';
 
 /** The depth of nested quotes, lists and emphasis. Deeper ones are plain text, because each level is parsed once more. */

@@ -2,8 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DecidedCall, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
-import { createAnswerRun } from './answer-run.ts';
-import type { AnswerOptions } from './answer-run.ts';
+import { createAnswerRun, type AnswerOptions } from './answer-run.ts';
 import type { DecidedRuns } from './decided-runs.ts';
 import { storedReply } from '../dialects.ts';
 

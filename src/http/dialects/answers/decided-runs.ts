@@ -1,7 +1,6 @@
 import { eventIdOf } from '../../../chat/suspend/nested-call-ids.ts';
 import type { PendingApproval, RequestedDecision } from '../../../core/user-input/approval.ts';
-import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
-import { warningEvent } from '../../../core/chat/caller-warning.ts';
+import { warningEvent, type CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
 import type { LoggedEvent, RunLog } from '../../../core/runs/run-log.ts';

@@ -13,8 +13,7 @@ import { isNotStored } from '../answers/not-stored.ts';
 import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { toFunctionCall } from './legacy-functions.ts';
 import { isOpenWebUi } from '../requests/is-open-webui.ts';
-import { createOpenWebUiEvents } from './open-webui-events.ts';
-import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
+import { createOpenWebUiEvents, type OpenWebUiEvents, type OpenWebUiPart } from './open-webui-events.ts';
 
 /** Plain JSON, stored with suspended runs. */
 export interface CompletionOptions extends JsonObject {

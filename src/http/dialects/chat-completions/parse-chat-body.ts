@@ -1,16 +1,14 @@
 import type { z } from 'zod';
 import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
 import { nestedFunctionForm } from '../requests/function-form.ts';
 import { namesTools, openParameters, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import { isHiddenTask } from '../requests/is-hidden-task.ts';
 import { parseMcpTool, toMcpPart } from '../requests/mcp-servers.ts';
-import { bodySchema } from './chat-body-schema.ts';
-import type { Body, callSchema } from './chat-body-schema.ts';
+import { bodySchema, type Body, type callSchema } from './chat-body-schema.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
 import type { CompletionOptions } from './openai-wire.ts';
 

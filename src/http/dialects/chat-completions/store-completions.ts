@@ -1,12 +1,9 @@
 import { textWithoutLinks } from '../../../chat/suspend/links-in-messages.ts';
-import { textOf } from '../../../core/chat/chat.ts';
-import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat/chat.ts';
+import { textOf, type ChatEvent, type ChatMessage, type ChatRequest } from '../../../core/chat/chat.ts';
 import type { ChatStore, ChatTexts } from '../../../core/stores/chat-store.ts';
-import type { GatewayError } from '../../../core/errors.ts';
-import { invalidField } from '../../../core/errors.ts';
+import { invalidField, type GatewayError } from '../../../core/errors.ts';
 import type { RunStage } from '../../../runs/started-run.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../shared/text-length.ts';
 import type { AnswerCollector } from '../answers/answer-format.ts';
 import { notStoredFor } from '../answers/not-stored.ts';

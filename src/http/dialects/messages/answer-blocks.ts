@@ -1,7 +1,6 @@
 import { withCanonicalArguments } from '../../../chat/messages/repair-history.ts';
 import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { sealThought } from './thinking-signature.ts';

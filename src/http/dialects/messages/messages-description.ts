@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { bodySchema, countedSchema } from './messages-body-schema.ts';

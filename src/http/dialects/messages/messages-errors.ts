@@ -1,7 +1,6 @@
 import type { ErrorCode, GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { errorBody } from '../../errors/error-handler.ts';
-import type { ErrorFormat } from '../../errors/error-handler.ts';
+import { errorBody, type ErrorFormat } from '../../errors/error-handler.ts';
 import { isForAnthropic } from './model-info.ts';
 
 /** Anthropic's status of a server that has no room at the moment. */

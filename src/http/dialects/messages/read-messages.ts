@@ -1,15 +1,12 @@
 import { z } from 'zod';
 import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { ReturnedJson } from '../requests/returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
-import { partsOfBlock, toContent, toParts } from './read-content.ts';
-import type { ContentLocation } from './read-content.ts';
-import { reasoningIn } from './thinking-signature.ts';
-import type { ReasoningReader } from './thinking-signature.ts';
+import { partsOfBlock, toContent, toParts, type ContentLocation } from './read-content.ts';
+import { reasoningIn, type ReasoningReader } from './thinking-signature.ts';
 
 const id = z.string().min(1).max(1_000_000);
 const callBlock = z.looseObject({ id, name: z.string(), input: z.unknown() });

@@ -1,5 +1,4 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
 import type { ReturnedJson } from '../requests/returned-json.ts';
 
 /**

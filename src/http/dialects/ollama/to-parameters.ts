@@ -1,7 +1,6 @@
 import { withDerived } from '../../../core/chat/derived-parameters.ts';
 import { withOllamaOnly } from '../../../core/chat/for-ollama-only.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type { CommonBody } from './ollama-body-schema.ts';
 

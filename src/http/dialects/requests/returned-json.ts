@@ -1,7 +1,6 @@
 import { limits } from '../../../core/limits.ts';
 import { isTextDeeperThan, valuesIn } from '../../../shared/json-depth.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** Values in all the texts of a request that only the gateway reads, such as signatures of thoughts: six thousand of those, and parsing takes 20 ms. */

@@ -2,8 +2,7 @@ import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat/chat.t
 import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { approvalRequestId } from './approval-request-id.ts';
-import { customInput, labelOfServer, searchArguments } from './caller-tools.ts';
-import type { OriginalTool } from './caller-tools.ts';
+import { customInput, labelOfServer, searchArguments, type OriginalTool } from './caller-tools.ts';
 import { ItemList } from './item-list.ts';
 import { McpCallItems } from './mcp-call-items.ts';
 import type { ItemEvents, ItemStatus, ListToolsItem, OutputItem, ToolSearchCallItem } from './output-items.ts';

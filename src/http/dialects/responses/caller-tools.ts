@@ -1,10 +1,8 @@
 import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { CallerFunction, RequestMcpServer } from '../../../core/chat/chat.ts';
-import type { GatewayError } from '../../../core/errors.ts';
-import { invalidField } from '../../../core/errors.ts';
+import { invalidField, type GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { parseMcpTool } from '../requests/mcp-servers.ts';
 import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from './request-schema.ts';

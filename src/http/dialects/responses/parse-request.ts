@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { maxCallerWarnings } from '../../../core/chat/caller-warning.ts';
-import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
-import { textOf } from '../../../core/chat/chat.ts';
-import type { ChatMessage, ChatRequest } from '../../../core/chat/chat.ts';
+import { maxCallerWarnings, type CallerWarning } from '../../../core/chat/caller-warning.ts';
+import { textOf, type ChatMessage, type ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
@@ -11,11 +9,9 @@ import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import { isHiddenTask } from '../requests/is-hidden-task.ts';
 import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import { toMcpPart } from '../requests/mcp-servers.ts';
-import { parseTools, toToolChoice } from './caller-tools.ts';
-import type { CallerTools } from './caller-tools.ts';
+import { parseTools, toToolChoice, type CallerTools } from './caller-tools.ts';
 import { parseInput } from './input-items.ts';
-import { bodySchema } from './request-schema.ts';
-import type { Body } from './request-schema.ts';
+import { bodySchema, type Body } from './request-schema.ts';
 import type { ResponseOptions } from './response-wire.ts';
 
 /** @throws GatewayError `invalid_request`, with `param` set to the first field at fault */

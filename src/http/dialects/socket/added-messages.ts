@@ -29,8 +29,8 @@ export function createAddedMessages(): AddedMessages {
     },
     after(transcript, outcome) {
       const last = transcript.at(-1);
-      const isTold = calls.every(({ id }) => transcript.some((message) => hasCall(message, id)));
-      if (calls.length > 0) return isTold ? [...transcript] : [...transcript, spoken(text, calls)];
+      const isKnown = calls.every(({ id }) => transcript.some((message) => hasCall(message, id)));
+      if (calls.length > 0) return isKnown ? [...transcript] : [...transcript, spoken(text, calls)];
       if (last?.role === 'assistant' && last.toolCalls.length === 0) return [...transcript];
       return [...transcript, spoken(text.trim() || missing[outcome], [])];
     },

@@ -1,5 +1,4 @@
-import { isModelAllowed } from '../../../core/callers/caller.ts';
-import type { Caller } from '../../../core/callers/caller.ts';
+import { isModelAllowed, type Caller } from '../../../core/callers/caller.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelFinder } from '../../../core/models/model.ts';
 

@@ -1,6 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import { readSocketFrame } from './parse-socket-frame.ts';
-import type { ParsedFrame } from './parse-socket-frame.ts';
+import { readSocketFrame, type ParsedFrame } from './parse-socket-frame.ts';
 
 /** Frames that are queued while a session is being opened or an earlier frame is being parsed; more than this is a flood. */
 const queuedFrames = 256;

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { forAnotherModel } from '../../../chat/messages/round-messages.ts';
-import { textOf } from '../../../core/chat/chat.ts';
-import type { ChatMessage } from '../../../core/chat/chat.ts';
+import { textOf, type ChatMessage } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';

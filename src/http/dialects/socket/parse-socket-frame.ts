@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { ElicitationRequest } from '../../../core/user-input/elicitation.ts';
 import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
-import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseInPlace, parseJsonBody } from '../../body/parse-json-body.ts';
 

@@ -1,11 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { loggedCaller } from '../../../core/callers/caller.ts';
-import type { Caller } from '../../../core/callers/caller.ts';
+import { loggedCaller, type Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { errorThatEnded } from '../../../core/runs/end-cause.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
@@ -16,14 +14,11 @@ import { endingOf } from '../../../runs/report-run.ts';
 import { stillRunning } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import { toGatewayError } from '../../errors/error-handler.ts';
-import { logChat } from '../../../runs/run-stats.ts';
-import type { RunStats } from '../../../runs/run-stats.ts';
-import { createConversationQueues } from './conversation-queues.ts';
-import type { QueuedChat } from './conversation-queues.ts';
+import { logChat, type RunStats } from '../../../runs/run-stats.ts';
+import { createConversationQueues, type QueuedChat } from './conversation-queues.ts';
 import type { ConversationId } from './kept-conversations.ts';
 import { createSessionOutbox } from './session-outbox.ts';
-import { ChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
-import type { ChatHead } from './socket-wire.ts';
+import { ChatFrames, errorFrame, toChatBody, type ChatHead } from './socket-wire.ts';
 
 /** Active chats of one session; more suggests a bug in the page. */
 export const chatsPerSession = 16;

@@ -1,7 +1,6 @@
 import type { WebSocket } from '@fastify/websocket';
 import { limits } from '../../../core/limits.ts';
-import { createByteBudget } from './byte-budget.ts';
-import type { ByteBudget } from './byte-budget.ts';
+import { createByteBudget, type ByteBudget } from './byte-budget.ts';
 
 /** Frames from one socket; a browser that runs many tools at once stays far below. */
 export const socketFramesPerSecond = 400;

@@ -1,7 +1,6 @@
 import { limits } from '../../../core/limits.ts';
 import { keyIdOf } from '../../../core/callers/people.ts';
-import { createByteBudget } from './byte-budget.ts';
-import type { ByteBudget } from './byte-budget.ts';
+import { createByteBudget, type ByteBudget } from './byte-budget.ts';
 
 /** The same for all sockets of one caller. */
 const callerSocketBytesPerSecond = 4 * 1024 * 1024;

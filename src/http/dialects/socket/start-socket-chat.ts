@@ -6,8 +6,7 @@ import type { ParsedRequest } from '../dialect.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import { createAddedMessages } from './added-messages.ts';
 import type { KeptConversations } from './kept-conversations.ts';
-import { streamToSession } from './socket-chats.ts';
-import type { SocketCaller, StartChat } from './socket-chats.ts';
+import { streamToSession, type SocketCaller, type StartChat } from './socket-chats.ts';
 
 interface SocketChatOptions {
   runs: ActiveRuns;

@@ -12,13 +12,11 @@ import { invalidKey, tokenOf } from '../../auth/authenticate.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
 import { tidyPath } from '../../errors/not-found-hints.ts';
-import { createSocketChats } from '../../dialects/socket/socket-chats.ts';
-import type { StartChat } from '../../dialects/socket/socket-chats.ts';
+import { createSocketChats, type StartChat } from '../../dialects/socket/socket-chats.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { createSocketSlots } from '../../dialects/socket/socket-slots.ts';
-import { serveConnection } from '../../dialects/socket/socket-connection.ts';
+import { serveConnection, type Credential } from '../../dialects/socket/socket-connection.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
-import type { Credential } from '../../dialects/socket/socket-connection.ts';
 
 export interface SocketRouteOptions {
   relay: BrowserRelay;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { completionShape } from '../../dialects/chat-completions/chat-completions-description.ts';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { chatQuery, messageQuery } from './stored-chats.ts';
 
 const metadata = z.record(z.string(), z.string());

@@ -1,11 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
-import { textOf } from '../../../core/chat/chat.ts';
-import type { MessageContent } from '../../../core/chat/chat.ts';
+import { textOf, type MessageContent } from '../../../core/chat/chat.ts';
 import type { ChatPlace, ChatStore, ListedChat, StoredChat } from '../../../core/stores/chat-store.ts';
 import { GatewayError, invalidField, shownId } from '../../../core/errors.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import { parseMetadata } from '../../dialects/chat-completions/store-completions.ts';
 import { parseInput } from '../../parse-input.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { responseShape } from '../../dialects/responses/responses-description.ts';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { inputItemsQuery, responseQuery } from './stored-responses.ts';
 
 const params = { id: 'The id of the stored response.' };

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
-import type { GatewayError } from '../../../core/errors.ts';
-import { invalidField, shownId } from '../../../core/errors.ts';
+import { invalidField, shownId, type GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { StoredResponses } from '../../dialects/responses/stored/stored-responses.ts';
 import { replayEvents } from '../../dialects/answers/replay-events.ts';

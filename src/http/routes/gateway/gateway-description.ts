@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject } from '../../description/shared-schemas.ts';
 
 const readyShape = z.object({

@@ -1,14 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { statusPhrases } from '../../../shared/status-phrases.ts';
 import { isCountedRoute } from '../../auth/limit-callers.ts';
-import { findAccess } from '../../auth/route-roles.ts';
-import type { Access } from '../../auth/route-roles.ts';
-import { describedRoutes } from './described-routes.ts';
-import type { StoredSchemas } from './described-routes.ts';
-import { tags } from '../../description/route-description.ts';
-import type { AnswerDescription, RouteDescription } from '../../description/route-description.ts';
+import { findAccess, type Access } from '../../auth/route-roles.ts';
+import { describedRoutes, type StoredSchemas } from './described-routes.ts';
+import { tags, type AnswerDescription, type RouteDescription } from '../../description/route-description.ts';
 import { errorShape } from '../../description/shared-schemas.ts';
 import { describeFields, toJsonSchema } from '../../description/to-json-schema.ts';
 

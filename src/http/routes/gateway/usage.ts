@@ -4,8 +4,7 @@ import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError, shownId } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { keyIdOf, personIdOf } from '../../../core/callers/people.ts';
-import { dayOf } from '../../../core/stores/usage-store.ts';
-import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../../core/stores/usage-store.ts';
+import { dayOf, type KnownPerson, type UsageDimension, type UsageRow, type UsageStore } from '../../../core/stores/usage-store.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { pageQuery } from '../../dialects/messages/model-info.ts';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescription, type RouteDescriptions } from '../../description/route-description.ts';
 import { isoTime } from '../../description/shared-schemas.ts';
 
 const modelShape = z

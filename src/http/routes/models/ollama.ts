@@ -1,9 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { requireModel } from '../../../core/callers/require-model.ts';
-import { isModelAllowed } from '../../../core/callers/caller.ts';
+import { isModelAllowed, type Caller } from '../../../core/callers/caller.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { Embeddings } from '../../../core/models/embeddings.ts';
-import type { Caller } from '../../../core/callers/caller.ts';
 import type { PassedUse } from '../../../core/runs/metrics.ts';
 import type { ModelFinder } from '../../../core/models/model.ts';
 import type { JsonObject } from '../../../shared/json.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
-import type { BodyDescription, RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
+import { json, type BodyDescription, type RouteDescription, type RouteDescriptions } from '../../description/route-description.ts';
 
 const answered = json('The answer of the backend.', z.looseObject({}));
 const file = z.string().meta({ format: 'binary' });

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, deletedShape, isoTime } from '../../description/shared-schemas.ts';
 
 const presetShape = z

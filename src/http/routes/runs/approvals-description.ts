@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { errorShape } from '../../description/shared-schemas.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
 import { decisionSchema } from './approvals.ts';
 import { resumeSchema } from './resume.ts';
 

@@ -1,12 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { ApprovalAnswer } from '../../../core/user-input/approval.ts';
-import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { limits } from '../../../core/limits.ts';
-import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
-import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
+import { createAnswerResumed, type AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import type { ApprovalDecisions, SubmittedDecision } from '../../../runs/suspended/approval-decisions.ts';
 
 interface ApprovalRouteOptions extends AnswerResumedOptions {

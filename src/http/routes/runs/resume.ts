@@ -1,8 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { ConnectedRuns } from '../../../runs/suspended/connected-runs.ts';
-import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
-import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
+import { createAnswerResumed, type AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import { parseInput } from '../../parse-input.ts';
 
 interface ResumeRouteOptions extends AnswerResumedOptions {

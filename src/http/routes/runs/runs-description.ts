@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescription, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, isoTime } from '../../description/shared-schemas.ts';
 import { runsQuery } from './runs.ts';
 

@@ -2,16 +2,14 @@ import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
 import { gatewayHeader } from '../../../core/tools/gateway-chain.ts';
 import { limits } from '../../../core/limits.ts';
-import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../../openapi-tools/bare-result.ts';
 import { createToolDocument } from '../../openapi-tools/tool-document.ts';
 import { publicAddress } from '../../public-address.ts';
 import { sendPieces } from '../send-in-slices.ts';
-import { toInvokedWire } from './tools.ts';
-import type { ToolRouteOptions } from './tools.ts';
+import { toInvokedWire, type ToolRouteOptions } from './tools.ts';
 
 interface OpenApiToolRouteOptions extends ToolRouteOptions {
   version: string;

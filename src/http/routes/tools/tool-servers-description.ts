@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { json } from '../../description/route-description.ts';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, deletedShape } from '../../description/shared-schemas.ts';
 
 const listedFunction = z.object({ name: z.string(), operation: z.string(), description: z.string(), tokens: z.int() });

@@ -2,12 +2,9 @@ import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promi
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
-import { commitTogether } from './commit-together.ts';
-import type { Transaction, Write } from './commit-together.ts';
-import { retryDelayMs } from './reopening-database.ts';
-import type { ReopeningDatabase } from './reopening-database.ts';
-import { WriteQueue } from './write-queue.ts';
-import type { QueuedWrite } from './write-queue.ts';
+import { commitTogether, type Transaction, type Write } from './commit-together.ts';
+import { retryDelayMs, type ReopeningDatabase } from './reopening-database.ts';
+import { WriteQueue, type QueuedWrite } from './write-queue.ts';
 
 /** After the last write, the write-ahead log is moved into the database file. SQLite itself does it every four megabytes, and at the end. */
 const restMs = 1_000;

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
-import { identityOf, openDatabase, openToRead } from './open-database.ts';
-import type { OpenDatabase } from './open-database.ts';
+import { identityOf, openDatabase, openToRead, type OpenDatabase } from './open-database.ts';
 
 /** Between two attempts. SQLite's own busy timeout would block the event loop. */
 export const retryDelayMs = 20;

@@ -1,5 +1,4 @@
-import { chooseLosses, groupOf } from '../../../shared/fair-shares.ts';
-import type { Share } from '../../../shared/fair-shares.ts';
+import { chooseLosses, groupOf, type Share } from '../../../shared/fair-shares.ts';
 
 export interface QueuedWrite {
   /** Empty: the gateway's own, of which there are few. */

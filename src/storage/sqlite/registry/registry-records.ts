@@ -9,8 +9,14 @@ import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { readPragma } from '../connection/migrations.ts';
 import { selectAll } from '../connection/select.ts';
 import { readKey } from './key-row.ts';
-import { isSameRow, readToolServerRow, selectToolServers, toToolServerRow } from './tool-server-row.ts';
-import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
+import {
+  isSameRow,
+  readToolServerRow,
+  selectToolServers,
+  toToolServerRow,
+  type ReadToolServer,
+  type ToolServerRow,
+} from './tool-server-row.ts';
 
 /** Records of a new list whose secrets are encrypted in one tick of the event loop. */
 export const preparedPerTick = 50;

@@ -4,11 +4,9 @@ import type { Registry, ToolServerRecord } from '../../../core/stores/registry.t
 import { copyJson } from '../../../shared/json.ts';
 import { whenThere } from '../../../shared/maybe-promise.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
-import { preparedPerTick } from './registry-records.ts';
-import type { RegistryRecords } from './registry-records.ts';
+import { preparedPerTick, type RegistryRecords } from './registry-records.ts';
 import { missing, taken } from './registry-errors.ts';
-import { findToolServerRow, isSameRow, selectToolServers, toToolServerRow } from './tool-server-row.ts';
-import type { ToolServerRow } from './tool-server-row.ts';
+import { findToolServerRow, isSameRow, selectToolServers, toToolServerRow, type ToolServerRow } from './tool-server-row.ts';
 
 type ToolServers = Pick<
   Registry,

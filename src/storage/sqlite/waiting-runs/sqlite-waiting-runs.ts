@@ -2,15 +2,13 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { ApprovalAnswer } from '../../../core/user-input/approval.ts';
 import type { DecisionEffect, SaveResult, WaitingBounds, WaitingRun, WaitingRunStore } from '../../../core/runs/suspended-run.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
-import { createSecretCipher } from '../../secrets/encrypt-secrets.ts';
-import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
+import { createSecretCipher, type SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { deleteInParts } from '../connection/delete-in-parts.ts';
 import { selectAll } from '../connection/select.ts';
 import { ownedBy } from '../owned-by.ts';
 import { WaitingRunParts, stringifyInTicks } from './waiting-run-parts.ts';
-import { chatKeyOf, chooseLossesFor, closeRow, fieldOf, findRow, insertRow } from './waiting-run-rows.ts';
-import type { WaitingRunRow } from './waiting-run-rows.ts';
+import { chatKeyOf, chooseLossesFor, closeRow, fieldOf, findRow, insertRow, type WaitingRunRow } from './waiting-run-rows.ts';
 
 /**
  * Suspended runs, on the registry's connection (see `createSqliteRuns`). The whole run is encrypted: its request may contain keys of tool servers, and

@@ -4,8 +4,7 @@ import type { WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { selectFirst } from '../connection/select.ts';
-import { fieldOf } from './waiting-run-rows.ts';
-import type { WaitingRunRow } from './waiting-run-rows.ts';
+import { fieldOf, type WaitingRunRow } from './waiting-run-rows.ts';
 
 /** How much of a run's JSON is encrypted, written or read in one tick of the event loop, in UTF-16 code units (up to three bytes each). */
 const partCharacters = 512 * 1024;

@@ -1,7 +1,5 @@
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { flatten } from '../../../shared/json-schema/flatten.ts';
-import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { flatten, type FlatSchema } from '../../../shared/json-schema/flatten.ts';
 
 /** How much less important a schema is than the one that holds it: what is required comes first, then what is near the root. */
 export const steps = { required: 0, optional: 2, items: 1, branch: 1, values: 2, repeated: 8 };

@@ -1,5 +1,4 @@
-import { ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import {
   addNode,
   enqueue,
@@ -12,8 +11,9 @@ import {
   steps,
   take,
   textLength,
+  type Cut,
+  type SchemaNode,
 } from './cut-nodes.ts';
-import type { Cut, SchemaNode } from './cut-nodes.ts';
 import { isReferring, keywordOf } from '../../../shared/json-schema/flatten.ts';
 import { lengthWithin } from './json-length.ts';
 import { writeAlternatives, writeItems, writeMembers } from './write-inner-schemas.ts';

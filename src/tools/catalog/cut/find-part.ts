@@ -1,8 +1,6 @@
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import type { SchemaPart } from './cut-schema.ts';
-import { alternativesOf, flatten, keywordOf, memberOf, membersOf } from '../../../shared/json-schema/flatten.ts';
-import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
+import { alternativesOf, flatten, keywordOf, memberOf, membersOf, type FlatSchema } from '../../../shared/json-schema/flatten.ts';
 import { escapeStep } from '../../../shared/json-schema/pointer.ts';
 
 /** `unknown`: how far the pointer led, and the members there. */

@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import {
   addNode,
   below,
@@ -13,10 +12,10 @@ import {
   steps,
   take,
   textLength,
+  type Cut,
+  type SchemaNode,
 } from './cut-nodes.ts';
-import type { Cut, SchemaNode } from './cut-nodes.ts';
-import { alternativesOf, flatten, isReferring, memberOf, membersOf } from '../../../shared/json-schema/flatten.ts';
-import type { FlatSchema } from '../../../shared/json-schema/flatten.ts';
+import { alternativesOf, flatten, isReferring, memberOf, membersOf, type FlatSchema } from '../../../shared/json-schema/flatten.ts';
 import { escapeStep } from '../../../shared/json-schema/pointer.ts';
 import { lengthWithin } from './json-length.ts';
 

@@ -1,10 +1,8 @@
-import { processDiscoveryResponse } from 'oauth4webapi';
-import type { AuthorizationServer } from 'oauth4webapi';
+import { processDiscoveryResponse, type AuthorizationServer } from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';

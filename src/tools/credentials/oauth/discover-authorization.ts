@@ -1,5 +1,9 @@
-import { processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4webapi';
-import type { AuthorizationServer, WWWAuthenticateChallengeParameters } from 'oauth4webapi';
+import {
+  processRevocationResponse,
+  WWWAuthenticateChallengeError,
+  type AuthorizationServer,
+  type WWWAuthenticateChallengeParameters,
+} from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';

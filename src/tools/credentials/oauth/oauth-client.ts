@@ -9,8 +9,8 @@ import {
   processRefreshTokenResponse,
   refreshTokenGrantRequest,
   skipStateCheck,
+  type AuthorizationServer,
 } from 'oauth4webapi';
-import type { AuthorizationServer } from 'oauth4webapi';
 import type { OAuthClientCredentials, OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { OAuthClientStore } from '../../../core/sign-in/oauth-clients.ts';
@@ -20,11 +20,9 @@ import { originOf } from '../../../shared/document-url.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { requireEndpoint } from './authorization-metadata.ts';
-import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
-import type { FoundAuthorization } from './discover-authorization.ts';
+import { discoverForApi, discoverForMcp, type FoundAuthorization } from './discover-authorization.ts';
 import { explainOAuthFailure, isRefusal, isUnknownClient, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
-import { createOAuthFetch } from './oauth-fetch.ts';
-import type { OAuthFetch } from './oauth-fetch.ts';
+import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';

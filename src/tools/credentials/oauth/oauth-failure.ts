@@ -4,8 +4,10 @@ import {
   ResponseBodyError,
   UnsupportedOperationError,
   validateAuthResponse,
+  type AuthorizationServer,
+  type Client,
+  type skipStateCheck,
 } from 'oauth4webapi';
-import type { AuthorizationServer, Client, skipStateCheck } from 'oauth4webapi';
 import { GatewayError, OutboundError } from '../../../core/errors.ts';
 
 /** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */

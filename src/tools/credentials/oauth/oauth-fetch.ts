@@ -1,7 +1,6 @@
 import type { CredentialBinding } from '../../../core/sign-in/credentials.ts';
 import { limits } from '../../../core/limits.ts';
-import { readText } from '../../../core/outbound.ts';
-import type { SendOutbound, Trust } from '../../../core/outbound.ts';
+import { readText, type SendOutbound, type Trust } from '../../../core/outbound.ts';
 import { GatewayError, OutboundError } from '../../../core/errors.ts';
 import type { OAuthSettings } from '../../../core/stores/registry.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';

@@ -7,8 +7,10 @@ import {
   processAuthorizationCodeResponse,
   processRefreshTokenResponse,
   refreshTokenGrantRequest,
+  type AuthorizationServer,
+  type Client,
+  type TokenEndpointResponse,
 } from 'oauth4webapi';
-import type { AuthorizationServer, Client, TokenEndpointResponse } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';

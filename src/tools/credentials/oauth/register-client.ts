@@ -1,5 +1,4 @@
-import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } from 'oauth4webapi';
-import type { AuthorizationServer } from 'oauth4webapi';
+import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse, type AuthorizationServer } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';

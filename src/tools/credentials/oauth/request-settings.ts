@@ -1,5 +1,4 @@
-import { allowInsecureRequests, ClientSecretPost, customFetch, None } from 'oauth4webapi';
-import type { ClientAuth } from 'oauth4webapi';
+import { allowInsecureRequests, ClientSecretPost, customFetch, None, type ClientAuth } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { isJsonObject } from '../../../shared/json.ts';

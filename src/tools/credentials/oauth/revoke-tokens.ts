@@ -1,12 +1,10 @@
-import { revocationRequest } from 'oauth4webapi';
-import type { AuthorizationServer } from 'oauth4webapi';
+import { revocationRequest, type AuthorizationServer } from 'oauth4webapi';
 import type { Credential, CredentialStore, OAuthClientCredentials, OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { limits } from '../../../core/limits.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
-import { clientAuthOf, requestSettings } from './request-settings.ts';
-import type { RequestSettings } from './request-settings.ts';
+import { clientAuthOf, requestSettings, type RequestSettings } from './request-settings.ts';
 
 /** Requests at the same time, so that deleting a server with thousands of people floods nobody. */
 const atOnce = 8;

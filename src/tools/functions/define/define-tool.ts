@@ -1,8 +1,16 @@
 import { limits } from '../../../core/limits.ts';
 import type { PlainJsonObject } from '../../../shared/json.ts';
 import { longestTimerMs } from '../../../shared/timer-limits.ts';
-import { functionMark, isFunctionTool, toolsetMark } from './function-definition.ts';
-import type { FunctionTool, ToolDefinition, ToolParameters, Toolset, ToolsetDefinition } from './function-definition.ts';
+import {
+  functionMark,
+  isFunctionTool,
+  toolsetMark,
+  type FunctionTool,
+  type ToolDefinition,
+  type ToolParameters,
+  type Toolset,
+  type ToolsetDefinition,
+} from './function-definition.ts';
 import { readSchema } from './function-schema.ts';
 
 const legalName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { PlainJsonObject as JsonObject, PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type PlainJsonObject as JsonObject, type PlainJsonValue as JsonValue } from '../../../shared/json.ts';
 
 /**
  * Marks definitions. Global symbols, because a definition may come from another copy of this module: a folder's modules are loaded by their own

@@ -1,6 +1,5 @@
 import type { AssistantMessage, ChatMessage, MessageContent, ToolCall } from '../../../core/chat/chat.ts';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue, PlainJsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue, type PlainJsonObject } from '../../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';
 import { toPlainJson } from '../../../shared/plain-json.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';

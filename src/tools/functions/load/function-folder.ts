@@ -1,14 +1,10 @@
-import { watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { watch, type FSWatcher } from 'node:fs';
 import pLimit from 'p-limit';
 import type { Toolset } from '../define/function-definition.ts';
-import { buildFunctionRegistry, emptyFunctionRegistry } from './function-registry.ts';
-import type { FunctionRegistry, ToolsetSetting } from './function-registry.ts';
+import { buildFunctionRegistry, emptyFunctionRegistry, type FunctionRegistry, type ToolsetSetting } from './function-registry.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
-import { createToolsetOpener } from './open-toolset.ts';
-import type { ToolsetVersion } from './open-toolset.ts';
-import { readFolder, modulePatienceMs } from './read-folder.ts';
-import type { FolderModule } from './read-folder.ts';
+import { createToolsetOpener, type ToolsetVersion } from './open-toolset.ts';
+import { readFolder, modulePatienceMs, type FolderModule } from './read-folder.ts';
 import { messageOfThrown } from './user-code.ts';
 
 /** A log entry for the operator. */

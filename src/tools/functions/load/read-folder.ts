@@ -2,10 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
-import { isComplete, isFunctionTool, isToolset } from '../define/function-definition.ts';
-import type { FunctionTool, Toolset } from '../define/function-definition.ts';
-import { loadModule, SlowModuleError } from './load-module.ts';
-import type { ImportModule, LoadedModule } from './load-module.ts';
+import { isComplete, isFunctionTool, isToolset, type FunctionTool, type Toolset } from '../define/function-definition.ts';
+import { loadModule, SlowModuleError, type ImportModule, type LoadedModule } from './load-module.ts';
 import { messageOfThrown } from './user-code.ts';
 
 /** The first chats wait this long for the modules; slower ones are added later. */

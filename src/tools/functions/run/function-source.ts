@@ -1,13 +1,10 @@
 import type { RunContext } from '../../../core/runs/run.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
-import { leftOutWarning } from '../../definitions/tool-source.ts';
-import type { Candidate } from '../../definitions/tool-source.ts';
-import type { ToolSource } from '../../definitions/tool-source.ts';
+import { leftOutWarning, type Candidate, type ToolSource } from '../../definitions/tool-source.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
 
 import type { FunctionFolder } from '../load/function-folder.ts';
-import { chooseFunctions, permittedFunctions, isSwitchedOn } from '../load/function-registry.ts';
-import type { RegisteredFunction } from '../load/function-registry.ts';
+import { chooseFunctions, permittedFunctions, isSwitchedOn, type RegisteredFunction } from '../load/function-registry.ts';
 import type { FunctionStates } from './function-state.ts';
 import { createFunctionTool, placeOf } from './function-tool.ts';
 

@@ -1,12 +1,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
-import { isFunctionTool, isToolset } from '../define/function-definition.ts';
-import type { FunctionContext, FunctionTool, StateUpdate } from '../define/function-definition.ts';
+import { isFunctionTool, isToolset, type FunctionContext, type FunctionTool, type StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';
 import { toOutcome } from '../define/return-values.ts';
 import { beginLoad, importModule } from '../load/load-module.ts';
-import { fromPlainError, toPlainError } from './run-in-thread.ts';
-import type { FromThread, StateChange, ThreadJob, ThreadRequest, ToThread } from './run-in-thread.ts';
+import {
+  fromPlainError,
+  toPlainError,
+  type FromThread,
+  type StateChange,
+  type ThreadJob,
+  type ThreadRequest,
+  type ToThread,
+} from './run-in-thread.ts';
 
 /**
  * The entry point of a worker thread that runs one call. `run-in-thread.ts` is the gateway's side; it executes everything that the context offers.

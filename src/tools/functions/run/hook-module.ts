@@ -1,13 +1,11 @@
 import { placeOf } from './function-tool.ts';
 import type { FunctionStates } from './function-state.ts';
 import type { Hook, HookAbort, HookInvocation } from '../../../core/tools/hooks.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
 import { toPlainJson, withNumbersOf } from '../../../shared/plain-json.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { isHookAnswer } from '../define/hook-answers.ts';
+import { isHookAnswer, type HookContext } from '../define/hook-answers.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
-import type { HookContext } from '../define/hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from '../define/public-messages.ts';
 import { toJson } from '../define/return-values.ts';
 import { asUserCode, toReadable, toUserSignal } from '../load/user-code.ts';

@@ -1,9 +1,7 @@
 import { ExactNumber, hasJavaScriptNumber, isWhole } from '../../../shared/exact-number.ts';
-import { isContainer } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue, PlainJsonObject } from '../../../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue, type PlainJsonObject } from '../../../shared/json.ts';
 import { toPlainJson } from '../../../shared/plain-json.ts';
-import { checkValue } from '../../../validation/check-value.ts';
-import type { CheckingFor } from '../../../validation/check-value.ts';
+import { checkValue, type CheckingFor } from '../../../validation/check-value.ts';
 
 type PlainArguments = { type: 'plain'; args: PlainJsonObject } | { type: 'refused'; message: string };
 

@@ -3,8 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { ContentsKind } from '../../../core/tools/server-contents.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { whyWithheld } from '../../definitions/server-rules.ts';
-import { comparableUri, locationOf } from './comparable-uri.ts';
-import type { ComparableUri } from './comparable-uri.ts';
+import { comparableUri, locationOf, type ComparableUri } from './comparable-uri.ts';
 
 /**
  * Whether the rules of a server about its functions let a resource, template or prompt through. Reading counts as `GET`; `function_name_filter_list`

@@ -7,20 +7,16 @@ import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import type { ContentsAsker, ContentsKind, ServerContents } from '../../../core/tools/server-contents.ts';
 import { asSentence } from '../../../shared/as-sentence.ts';
-import { isContainer, isDeeperThan } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isContainer, isDeeperThan, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { howToConnect } from '../../credentials/own-credentials.ts';
 import type { OwnRecord, OwnToolServer } from '../../definitions/own-use.ts';
 import { maskOfCredentials } from '../../outgoing/secrets-to-mask.ts';
-import { readName, readUri } from './contents-names.ts';
-import type { OwnName } from './contents-names.ts';
+import { readName, readUri, type OwnName } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
 import { convertContent, convertContents, convertResource } from './convert-contents.ts';
-import { explainMcpFailure } from '../explain-mcp-failure.ts';
-import type { McpFailure } from '../explain-mcp-failure.ts';
-import { listContents } from './list-contents.ts';
-import type { OwnPage } from './list-contents.ts';
+import { explainMcpFailure, type McpFailure } from '../explain-mcp-failure.ts';
+import { listContents, type OwnPage } from './list-contents.ts';
 import type { McpSession } from '../sessions/mcp-session.ts';
 
 /** Reading a resource and getting a prompt, where the connection has no time limit of its own. */

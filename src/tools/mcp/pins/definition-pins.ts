@@ -1,12 +1,9 @@
 import pLimit from 'p-limit';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import { changedParts, fingerprintOf } from './definition-hashes.ts';
-import type { DefinitionHashes, ListedDefinition } from './definition-hashes.ts';
-import { createDefinitionWords } from './definition-texts.ts';
-import type { FactStore } from './definition-texts.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { changedParts, fingerprintOf, type DefinitionHashes, type ListedDefinition } from './definition-hashes.ts';
+import { createDefinitionWords, type FactStore } from './definition-texts.ts';
 
 /** Pinned definitions of one server, including those of removed tools. */
 const mcpPins = 2_000;

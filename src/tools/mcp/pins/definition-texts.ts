@@ -1,11 +1,9 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../../core/limits.ts';
 import type { Registry, ToolServerRecord } from '../../../core/stores/registry.ts';
-import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { maskOfEverythingSent } from '../../outgoing/secrets-to-mask.ts';
-import { definitionParts, fingerprintOf } from './definition-hashes.ts';
-import type { DefinitionHashes, ListedDefinition } from './definition-hashes.ts';
+import { definitionParts, fingerprintOf, type DefinitionHashes, type ListedDefinition } from './definition-hashes.ts';
 
 /** Characters of the pinned definitions of one server, as JSON, for comparison with changed ones. Beyond it only hashes are stored. */
 export const mcpPinnedCharacters = 1024 * 1024;
@@ -39,7 +37,7 @@ export function createDefinitionWords({ readFact, writeFact }: FactStore): Defin
   async function readKept(record: ToolServerRecord, { place, hashes }: Pinned): Promise<[string, Kept][]> {
     const fact: unknown = JSON.parse((await readFact(factName(record))) ?? '{}');
     if (!isJsonObject(fact) || fact['place'] !== place || !isJsonObject(fact['words'])) return [];
-    const kept = Object.entries(fact['words']) as unknown as [string, Kept][];
+    const kept = Object.entries(fact['words'] as Record<string, unknown>) as [string, Kept][];
     return kept.filter(([name, { fingerprint }]) => fingerprint === fingerprintOf(hashes.get(name) ?? {}));
   }
 

@@ -4,19 +4,14 @@ import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../../definitions/operation.ts';
 import type { OwnUse } from '../../definitions/own-use.ts';
 import type { OpenedServer, Opening, OpeningAttempt, UnreachableCause } from '../../definitions/opened-server.ts';
-import { convertTools } from '../convert-tools.ts';
-import type { McpFunction } from '../convert-tools.ts';
-import { changedParts, fingerprintOf, hashesOf } from '../pins/definition-hashes.ts';
-import type { ListedDefinition } from '../pins/definition-hashes.ts';
+import { convertTools, type McpFunction } from '../convert-tools.ts';
+import { changedParts, fingerprintOf, hashesOf, type ListedDefinition } from '../pins/definition-hashes.ts';
 import type { ChangedDefinitions } from '../pins/definition-pins.ts';
 import { wordsOf } from '../pins/definition-texts.ts';
-import { explainMcpFailure } from '../explain-mcp-failure.ts';
-import type { McpFailure } from '../explain-mcp-failure.ts';
-import { createMcpConnection } from '../mcp-connection.ts';
-import type { McpConnectionOptions } from '../mcp-connection.ts';
-import { createMcpTool } from '../mcp-tool.ts';
+import { explainMcpFailure, type McpFailure } from '../explain-mcp-failure.ts';
+import { createMcpConnection, type McpConnectionOptions } from '../mcp-connection.ts';
+import { createMcpTool, type CalledServer } from '../mcp-tool.ts';
 import type { McpPeer } from '../mcp-peer.ts';
-import type { CalledServer } from '../mcp-tool.ts';
 import type { McpListing } from '../open-connection.ts';
 
 /** A server for as long as its record is unchanged, or its run lasts: its connection and its latest tool list. */

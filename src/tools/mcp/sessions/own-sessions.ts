@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isWithin, keyIdOf } from '../../../core/callers/people.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import type { OwnToolServer, OwnUse } from '../../definitions/own-use.ts';
-import type { Opening } from '../../definitions/opened-server.ts';
-import { failureMemoryMs } from '../../definitions/opened-server.ts';
+import { failureMemoryMs, type Opening } from '../../definitions/opened-server.ts';
 import type { McpSession } from './mcp-session.ts';
 
 /** Sessions with MCP servers that were opened with people's own credentials. Beyond it, the key with the most loses its least recently used one. */

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { registeredPeer } from '../mcp-peer.ts';
-import type { McpPeer } from '../mcp-peer.ts';
+import { registeredPeer, type McpPeer } from '../mcp-peer.ts';
 import type { McpSession } from './mcp-session.ts';
 
 /** One session per registered server. */

@@ -1,9 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
-import { SdkError, SdkErrorCode, serializeMessage } from '@modelcontextprotocol/client';
-import type { JSONRPCMessage, ReadBuffer } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import type { StdioServerParameters } from '@modelcontextprotocol/client/stdio';
+import { SdkError, SdkErrorCode, serializeMessage, type JSONRPCMessage, type ReadBuffer } from '@modelcontextprotocol/client';
+import { StdioClientTransport, type StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../../core/limits.ts';
 import { redactUrl } from '../../../shared/secrets/secret-urls.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';

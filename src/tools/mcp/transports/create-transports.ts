@@ -1,17 +1,13 @@
-import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { Transport } from '@modelcontextprotocol/client';
+import { SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
-import { BoundedStdioTransport, createErrorOutput } from './bounded-stdio-transport.ts';
-import type { ErrorOutput } from './bounded-stdio-transport.ts';
+import { BoundedStdioTransport, createErrorOutput, type ErrorOutput } from './bounded-stdio-transport.ts';
 import type { CallScopes } from '../call-scope.ts';
-import { requestIdIn } from '../incoming-messages.ts';
-import type { AnswerWatch } from '../incoming-messages.ts';
+import { requestIdIn, type AnswerWatch } from '../incoming-messages.ts';
 import type { McpPeer } from '../mcp-peer.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
-import { createOutboundFetch, mcpConnectTimeoutMs } from './outbound-fetch.ts';
-import type { OutboundFetchOptions } from './outbound-fetch.ts';
+import { createOutboundFetch, mcpConnectTimeoutMs, type OutboundFetchOptions } from './outbound-fetch.ts';
 import { recordingOf } from './record-messages.ts';
 
 /** The same for a process, which npm may have to fetch first. */

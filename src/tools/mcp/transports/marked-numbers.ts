@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { ExactNumber, isJsonNumber, toNumber } from '../../../shared/exact-number.ts';
 import { isJsonObject } from '../../../shared/json.ts';
-import { boundedStream } from './bounded-stream.ts';
-import type { BoundedStreamOptions } from './bounded-stream.ts';
+import { boundedStream, type BoundedStreamOptions } from './bounded-stream.ts';
 
 /** Fields whose numbers keep their digits; those of the protocol itself, such as progress, are JavaScript numbers. */
 const exactFields: ReadonlySet<string> = new Set(['structuredContent', 'inputSchema', 'outputSchema']);

@@ -2,12 +2,10 @@ import { ReadableStream } from 'node:stream/web';
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { limits } from '../../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
-import { recordingSend } from '../../outgoing/record-requests.ts';
-import type { Recording } from '../../outgoing/record-requests.ts';
+import { recordingSend, type Recording } from '../../outgoing/record-requests.ts';
 import { ServerUnavailable } from '../explain-mcp-failure.ts';
 import { isJsonObject } from '../../../shared/json.ts';
-import { boundedStream } from './bounded-stream.ts';
-import type { StreamEnd } from './bounded-stream.ts';
+import { boundedStream, type StreamEnd } from './bounded-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 

@@ -3,8 +3,7 @@ import { limits } from '../../../core/limits.ts';
 import type { RecordedBody, RecordedRequest } from '../../../core/runs/recorded-request.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { isSecretName } from '../../../shared/secrets/secret-names.ts';
-import { toRecordedText } from '../../outgoing/record-requests.ts';
-import type { Recording } from '../../outgoing/record-requests.ts';
+import { toRecordedText, type Recording } from '../../outgoing/record-requests.ts';
 import type { CallScopes } from '../call-scope.ts';
 import type { McpPeer } from '../mcp-peer.ts';
 

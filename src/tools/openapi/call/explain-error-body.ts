@@ -1,5 +1,4 @@
-import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { statusPhrases } from '../../../shared/status-phrases.ts';
 import { shortened } from '../convert/schemas/schema-keywords.ts';
 import { isNumber } from '../../../shared/exact-number.ts';

@@ -1,5 +1,4 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import type { SchemaAdapter } from './schemas/adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { spendOnNames, type Spend } from '../conversion-budget.ts';

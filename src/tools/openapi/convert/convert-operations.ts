@@ -1,6 +1,5 @@
 import { documentChainKey, readChain, whyLooped } from '../../../core/tools/gateway-chain.ts';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { tokensOfDefinition, wordsOfParameters } from '../../definitions/lazy-spec.ts';

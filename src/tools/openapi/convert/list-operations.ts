@@ -1,5 +1,4 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { BudgetSpent, spendOnNames, textCost, type Spend } from '../conversion-budget.ts';
 import { isDotSegment } from '../request-rules.ts';

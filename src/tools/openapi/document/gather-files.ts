@@ -1,7 +1,6 @@
 import pLimit from 'p-limit';
 import { asSentence } from '../../../shared/as-sentence.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseTree } from './parse-document.ts';
 import { nestedValues } from './resolve-references.ts';

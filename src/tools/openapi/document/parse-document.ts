@@ -1,8 +1,6 @@
 import { scan } from 'secure-json-parse';
-import { parse as parseYaml } from 'yaml';
-import type { ScalarTag, Tags } from 'yaml';
-import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { parse as parseYaml, type ScalarTag, type Tags } from 'yaml';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseForeign } from '../../../shared/parse-exactly.ts';
 import { isJsonNumber, toNumber } from '../../../shared/exact-number.ts';

@@ -1,5 +1,4 @@
-import { textOf } from './chat.ts';
-import type { Answer, CallPart, Message, UserMessage } from './chat.ts';
+import { textOf, type Answer, type CallPart, type Message, type UserMessage } from './chat.ts';
 
 /** A longer result is cut before the model reads it again. */
 const maxResultCharacters = 8_000;

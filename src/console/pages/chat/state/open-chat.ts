@@ -1,11 +1,8 @@
-import { signal } from '@preact/signals';
-import type { Signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import { call } from '../../../api/request.ts';
-import { connection, findRefusal, followChat, startChat } from '../../../api/session.ts';
-import type { ChatListener } from '../../../api/session.ts';
+import { connection, findRefusal, followChat, startChat, type ChatListener } from '../../../api/session.ts';
 import { announce, showError } from '../../../parts/toasts.tsx';
-import { branchOf, newAnswer, newId } from './chat.ts';
-import type { Answer, Chat, ChatSettings, Message, UserMessage } from './chat.ts';
+import { branchOf, newAnswer, newId, type Answer, type Chat, type ChatSettings, type Message, type UserMessage } from './chat.ts';
 import { createChatRequest } from './chat-request.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
 import { saveChat } from './saved-chats.ts';

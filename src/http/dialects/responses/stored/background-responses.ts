@@ -1,5 +1,4 @@
-import { loggedCaller } from '../../../../core/callers/caller.ts';
-import type { Caller } from '../../../../core/callers/caller.ts';
+import { loggedCaller, type Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { keyIdOf } from '../../../../core/callers/people.ts';
@@ -16,8 +15,7 @@ import { notStored } from '../../answers/not-stored.ts';
 import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
 import { EventLog } from './event-log.ts';
 import { createEndStorage, responseTooLarge } from './store-end.ts';
-import { boundedResponse, toStored, withinBounds } from './store-answers.ts';
-import type { AnswerToStore, StorageLog } from './store-answers.ts';
+import { boundedResponse, toStored, withinBounds, type AnswerToStore, type StorageLog } from './store-answers.ts';
 
 /** Responses of one caller that run in the background at the same time; more is a loop in a program. */
 export const backgroundResponsesPerCaller = 64;

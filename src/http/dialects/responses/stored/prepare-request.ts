@@ -2,8 +2,7 @@ import type { Caller } from '../../../../core/callers/caller.ts';
 import { GatewayError, invalidField, shownId } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import { isJsonObject } from '../../../../shared/json.ts';
-import type { JsonObject } from '../../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../../shared/json.ts';
 import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
 import { idOf, isOfAnswer, itemsIn, referenceIn, toHistory, toStoredItems } from './stored-items.ts';
 

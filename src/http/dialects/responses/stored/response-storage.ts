@@ -4,8 +4,7 @@ import type { Caller } from '../../../../core/callers/caller.ts';
 import { whenThere } from '../../../../shared/maybe-promise.ts';
 import { responseFormat } from '../response-wire.ts';
 import type { AnswerToStore } from './store-answers.ts';
-import { withoutRestored } from './prepare-request.ts';
-import type { StoredRequest } from './prepare-request.ts';
+import { withoutRestored, type StoredRequest } from './prepare-request.ts';
 import { withDecisionsOnly } from './stored-items.ts';
 import type { StoredResponses } from './stored-responses.ts';
 

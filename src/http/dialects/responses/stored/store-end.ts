@@ -6,8 +6,7 @@ import type { JsonObject } from '../../../../shared/json.ts';
 import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
 import { failedResponse } from '../response-wire.ts';
-import { withinBounds } from './store-answers.ts';
-import type { StorageLog } from './store-answers.ts';
+import { withinBounds, type StorageLog } from './store-answers.ts';
 
 /** How often storing the end of a response is tried, and the pause in between: its client will come back for it. */
 const tries = 10;

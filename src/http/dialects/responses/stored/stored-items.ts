@@ -1,6 +1,5 @@
 import type { StoredResponse } from '../../../../core/stores/response-store.ts';
-import { isJsonObject } from '../../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
 
 /** The items of an `input`; undefined for anything else, which the schema of the request refuses. */
 export function itemsIn(input: JsonValue | undefined): JsonObject[] | undefined {

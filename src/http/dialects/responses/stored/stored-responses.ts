@@ -4,10 +4,8 @@ import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { failedResponse } from '../response-wire.ts';
-import { createBackgroundResponses } from './background-responses.ts';
-import type { BackgroundResponses } from './background-responses.ts';
-import { createResponseSaver } from './store-answers.ts';
-import type { ResponseSaver, StorageLog } from './store-answers.ts';
+import { createBackgroundResponses, type BackgroundResponses } from './background-responses.ts';
+import { createResponseSaver, type ResponseSaver, type StorageLog } from './store-answers.ts';
 import { createRequestPreparer, responseHistoryCharacters } from './prepare-request.ts';
 import { outputIn } from './stored-items.ts';
 

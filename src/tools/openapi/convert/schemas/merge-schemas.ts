@@ -1,5 +1,4 @@
-import { isContainer, isJsonObject } from '../../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
 import type { Spend } from '../../conversion-budget.ts';
 import { keepChoicesNote } from './schema-keywords.ts';
 import { ExactNumber, compareDecimals } from '../../../../shared/exact-number.ts';

@@ -1,5 +1,4 @@
-import { isJsonObject, ownValue } from '../../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
 import { alignValues } from './align-values.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from '../../../definitions/plain-text.ts';
 import { isNumber } from '../../../../shared/exact-number.ts';

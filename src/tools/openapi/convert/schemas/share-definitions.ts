@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
 
 /** Shorter parameters hold nothing that would be worth a definition. */
 const smallestParameters = 500;
