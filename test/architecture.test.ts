@@ -185,7 +185,7 @@ describe('the check of the architecture', () => {
     [
       'a foreign schema that is run anywhere',
       { 'src/chat/a.ts': `const checked = schema['~standard'].validate(1);` },
-      'src/chat/a.ts: runs a Standard Schema outside src/tools/mcp/find-misfit.ts',
+      'src/chat/a.ts: runs a Standard Schema outside src/tools/mcp/incoming/find-misfit.ts',
     ],
     [
       'a generator function within a function',

@@ -1,6 +1,6 @@
 import { invalidField } from '../core/errors.ts';
-import { documentOrigin, originOf } from '../shared/document-url.ts';
-import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { documentOrigin, originOf } from '../shared/text/document-url.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/stores/registry.ts';
 import { isMasked, isSecretUrl, restoreUrl, withoutSecretsInUrl } from '../shared/secrets/secret-urls.ts';

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 
 import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import type { CallerLimits } from '../core/callers/caller.ts';
 import type { PeopleRule } from '../core/callers/people.ts';
 import type { KeyRecord, Registry } from '../core/stores/registry.ts';
-import type { MaybePromise } from '../shared/maybe-promise.ts';
+import type { MaybePromise } from '../shared/async/maybe-promise.ts';
 
 /** How long keys are cached. Changes of this process clear the cache; those of another process that shares the store do not. */
 const ttlMs = 5_000;

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json.ts';
-import { withoutUndefined } from '../shared/without-undefined.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json/json.ts';
+import { withoutUndefined } from '../shared/json/without-undefined.ts';
 import type { OAuthSettings, ToolServerRecord } from '../core/stores/registry.ts';
 import { redactUrl } from '../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../shared/secrets/secret-fields.ts';

@@ -1,6 +1,6 @@
 import { GatewayError, type ErrorCode } from '../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../core/stores/registry.ts';
-import { whenThere } from '../shared/maybe-promise.ts';
+import { whenThere } from '../shared/async/maybe-promise.ts';
 
 const bundledId = 'time';
 /** Stored with the record, so that a deleted bundled server is not registered again. */

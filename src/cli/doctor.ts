@@ -17,7 +17,7 @@ import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import { createOutbound } from '../policy/outbound/outbound-request.ts';
 import { createSessionTokens, withSessionTokens } from '../policy/session-tokens.ts';
-import { isJsonObject } from '../shared/json.ts';
+import { isJsonObject } from '../shared/json/json.ts';
 import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
 import { findSecret } from '../storage/secrets/secret-file.ts';
 import { databaseFile } from '../storage/sqlite/connection/open-database.ts';

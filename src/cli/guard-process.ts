@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../app/config/config.ts';
-import { turnOwner } from '../shared/foreign-turns.ts';
+import { turnOwner } from '../shared/async/foreign-turns.ts';
 import { userModuleBehind } from '../tools/functions/load/user-code.ts';
 
 interface FaultFields {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 
 /** The `type` of an OpenAI error body. */
 type ErrorType =

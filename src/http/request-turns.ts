@@ -1,4 +1,4 @@
-import { FairQueue } from '../shared/fair-queue.ts';
+import { FairQueue } from '../shared/fairness/fair-queue.ts';
 
 interface RequestTurns {
   /**

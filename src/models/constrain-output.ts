@@ -1,11 +1,11 @@
 import { warningEvent } from '../core/chat/caller-warning.ts';
 import type { ModelEvent } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { Emit } from '../shared/emit.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../shared/json.ts';
+import type { Emit } from '../shared/async/emit.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../shared/json/json.ts';
 import type { Lesson } from '../core/models/lesson.ts';
 import type { ModelBackend, ModelLessons, ModelRequest, OutputForm } from '../core/models/model.ts';
-import { withRemedies } from '../shared/with-remedies.ts';
+import { withRemedies } from '../shared/refusals/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
 import { ownLessons } from './remedies/lesson-memory.ts';
 import { hashOf } from './remedies/hash-content.ts';

@@ -1,8 +1,8 @@
 import type { Usage } from '../core/chat/chat.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import type { AnswerLog, ModelRequestLog } from '../core/models/model-request-log.ts';
 import type { RunEvent } from '../core/chat/run-event.ts';
-import { withoutUndefined } from '../shared/without-undefined.ts';
+import { withoutUndefined } from '../shared/json/without-undefined.ts';
 import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
 
 /** One text within a logged event: enough to follow the run. The model reads the whole text. */

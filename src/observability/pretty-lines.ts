@@ -1,6 +1,6 @@
 import { destination as openDestination, type DestinationStream } from 'pino';
 import { isColorSupported, prettyFactory } from 'pino-pretty';
-import { escapeCharacters } from '../shared/visible-text.ts';
+import { escapeCharacters } from '../shared/text/visible-text.ts';
 import { escapeControls } from './escape-controls.ts';
 
 /** Turns lines of JSON into lines for people at a terminal. Default: standard output, in color where it can show it. */

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Usage } from '../core/chat/chat.ts';
 import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
-import { visibleText } from '../shared/visible-text.ts';
+import { visibleText } from '../shared/text/visible-text.ts';
 
 /** Values that are read when metrics are scraped. */
 interface Gauges {

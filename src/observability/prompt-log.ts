@@ -2,8 +2,8 @@ import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat/chat.ts';
 import type { SentPrompt } from '../core/models/model-request-log.ts';
 import type { NoteStore } from '../core/stores/note-store.ts';
 import type { LoggedRun } from '../core/runs/run-log.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { withoutUndefined } from '../shared/without-undefined.ts';
+import type { JsonObject, JsonValue } from '../shared/json/json.ts';
+import { withoutUndefined } from '../shared/json/without-undefined.ts';
 import { maskSecretsOfLong } from './remove-secrets.ts';
 import { shortenValues } from './shorten-values.ts';
 

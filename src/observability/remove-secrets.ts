@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../core/errors.ts';
 import { isSecretField } from '../shared/secrets/secret-names.ts';
-import { withoutExcerpt } from '../shared/without-excerpt.ts';
+import { withoutExcerpt } from '../shared/json/without-excerpt.ts';
 import { withSourcePositions } from './source-positions.ts';
-import { ExactNumber } from '../shared/exact-number.ts';
+import { ExactNumber } from '../shared/json/exact-number.ts';
 
 /** Replaces a secret in the log. */
 export const redacted = '[redacted]';

@@ -1,6 +1,6 @@
 import { limits } from '../core/limits.ts';
 import type { LoggedEvent, RunWork } from '../core/runs/run-log.ts';
-import { isJsonObject, type JsonValue } from '../shared/json.ts';
+import { isJsonObject, type JsonValue } from '../shared/json/json.ts';
 
 /** The most of a name or a message in the list of runs, which is read often and has short lines. */
 const maxCharacters = 300;

@@ -1,4 +1,4 @@
-import { isContainer, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import { isHiddenField, redacted } from './remove-secrets.ts';
 
 /** Nesting of logged arguments and results, which bounds the recursion. */

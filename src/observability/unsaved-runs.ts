@@ -1,6 +1,6 @@
 import type { LoggedRun } from '../core/runs/run-log.ts';
-import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
-import { SlotTable } from '../shared/slot-table.ts';
+import { chooseLosses, sharesOf } from '../shared/fairness/fair-shares.ts';
+import { SlotTable } from '../shared/fairness/slot-table.ts';
 
 /** Runs in memory while the store cannot be written. */
 export const unsavedRunsLimit = 5_000;

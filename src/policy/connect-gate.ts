@@ -4,8 +4,8 @@ import type { ConnectGate, ConnectRequest } from '../core/tools/connect-gate.ts'
 import type { OwnCredentials } from '../core/sign-in/credentials.ts';
 import { canBeAsked } from '../core/runs/run.ts';
 import type { SendElicitation } from '../core/tools/send-elicitation.ts';
-import { ownValue } from '../shared/json.ts';
-import { waitUnlessAborted } from '../shared/wait-for.ts';
+import { ownValue } from '../shared/json/json.ts';
+import { waitUnlessAborted } from '../shared/async/wait-for.ts';
 
 interface ConnectGateOptions {
   sendElicitation: SendElicitation;

@@ -7,7 +7,7 @@ import type { LeavingBrowser } from '../core/sign-in/sign-in.ts';
 import type { NoteStore } from '../core/stores/note-store.ts';
 import type { OidcCallers } from '../core/callers/oidc.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../shared/secrets/browser-secrets.ts';
-import { withoutUndefined } from '../shared/without-undefined.ts';
+import { withoutUndefined } from '../shared/json/without-undefined.ts';
 
 /** Signed-in browsers. Beyond that, the person with the most browsers loses the oldest login. */
 export const logins = 10_000;

@@ -3,8 +3,8 @@ import { tokenCallerKey, type Caller, type CallerLimits } from '../core/callers/
 import { GatewayError } from '../core/errors.ts';
 import type { OidcCallers, OidcClientSettings } from '../core/callers/oidc.ts';
 import { isPersonId, personCallerId, personIdOf } from '../core/callers/people.ts';
-import { isJsonObject } from '../shared/json.ts';
-import { keptFor } from '../shared/kept-for.ts';
+import { isJsonObject } from '../shared/json/json.ts';
+import { keptFor } from '../shared/async/kept-for.ts';
 import { personOf } from './person-tokens.ts';
 import { endOfToken, unavailable, type TokenClaims, type TokenVerifier } from './verify-token.ts';
 

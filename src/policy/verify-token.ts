@@ -4,7 +4,7 @@ import type { JWTPayload as TokenClaims, JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
 import { readText, type SendOutbound } from '../core/outbound.ts';
-import { hasMoreValuesThan } from '../shared/json-depth.ts';
+import { hasMoreValuesThan } from '../shared/json/json-depth.ts';
 import { createKeySetReloads } from './key-set-reloads.ts';
 
 export type { TokenClaims };

@@ -1,5 +1,5 @@
 import type { Caller } from '../core/callers/caller.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import { limits } from '../core/limits.ts';
 import { keyIdOf } from '../core/callers/people.ts';
 import type { RelayBus } from './bus.ts';

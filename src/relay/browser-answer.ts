@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import type { ToolOutcome } from '../core/tools/tool.ts';
 
 /** The answer of a browser to `execute:tool`, not validated. */

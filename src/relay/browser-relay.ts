@@ -1,7 +1,7 @@
 import type { SendElicitation } from '../core/tools/send-elicitation.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import { isWithin } from '../core/callers/people.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import type { CallBrowser } from '../core/tools/browser-call.ts';
 import { createAdmitSession } from './admit-session.ts';
 import type { RelayBus } from './bus.ts';

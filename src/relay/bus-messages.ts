@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
-import { longestTimerMs } from '../shared/timer-limits.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../shared/json/json.ts';
+import { longestTimerMs } from '../shared/async/timer-limits.ts';
 import type { ToolErrorCode, ToolOutcome } from '../core/tools/tool.ts';
 
 /** The channel of a session, to which the replica with its socket subscribes. */

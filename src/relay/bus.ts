@@ -1,5 +1,5 @@
-import type { JsonObject } from '../shared/json.ts';
-import { parseExactly } from '../shared/parse-exactly.ts';
+import type { JsonObject } from '../shared/json/json.ts';
+import { parseExactly } from '../shared/json/parse-exactly.ts';
 
 /**
  * Publish and subscribe between replicas. A message reaches the current subscribers and is not stored.

@@ -1,8 +1,8 @@
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import type { BrowserCall, CallBrowser, PreparedRequest } from '../core/tools/browser-call.ts';
 import type { ToolOutcome } from '../core/tools/tool.ts';
 import { disconnected, unavailable } from './browser-answer.ts';
-import { longestTimerMs } from '../shared/timer-limits.ts';
+import { longestTimerMs } from '../shared/async/timer-limits.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 
 interface CallBrowserOptions {

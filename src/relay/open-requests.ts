@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 
 import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import type { Reply } from './bus-messages.ts';
 
 /** Elicitations that one session may have open; more is a tool in a loop. */

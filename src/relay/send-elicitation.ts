@@ -1,6 +1,6 @@
 import type { ElicitationReply } from '../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../core/tools/send-elicitation.ts';
-import { longestTimerMs } from '../shared/timer-limits.ts';
+import { longestTimerMs } from '../shared/async/timer-limits.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 
 interface SendElicitationOptions {

@@ -1,6 +1,6 @@
 import { limits } from '../core/limits.ts';
 import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
-import { ownValue, type JsonObject } from '../shared/json.ts';
+import { ownValue, type JsonObject } from '../shared/json/json.ts';
 import { disconnected, toOutcome, unavailable, type BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
 import { createOpenRequests } from './open-requests.ts';

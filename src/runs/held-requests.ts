@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import type { ChatRequest } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import { chooseLossesOfOthers, sharesOf } from '../shared/fair-shares.ts';
+import { chooseLossesOfOthers, sharesOf } from '../shared/fairness/fair-shares.ts';
 
 /** A run under way, whose request is in memory until its end. */
 export interface HeldRequest {

@@ -13,7 +13,7 @@ import type { RecordedRequest } from '../core/runs/recorded-request.ts';
 import type { ReadRequestHeader } from '../core/chat/request-headers.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { ListedTool, ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tools/tool.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 import type { ActiveInvocations } from './active-invocations.ts';
 import { TokenTally } from './token-tally.ts';
 

@@ -5,7 +5,7 @@ import type { RunContext } from '../core/runs/run.ts';
 import type { RunProgress, RunSuspension } from '../core/runs/suspended-run.ts';
 import { runAsPreset, type PresetServices } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
-import type { Emit } from '../shared/emit.ts';
+import type { Emit } from '../shared/async/emit.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import { endingOf, reportRun } from './report-run.ts';
 import { RunEnd, type RunningRun } from './running-runs.ts';

@@ -1,7 +1,7 @@
 import type { ChatEvent } from '../core/chat/chat.ts';
 import { endCauseOf } from '../core/runs/end-cause.ts';
 import type { RunEnding } from '../core/runs/run-log.ts';
-import type { Emit } from '../shared/emit.ts';
+import type { Emit } from '../shared/async/emit.ts';
 
 export interface RunObserver {
   /** Called for every event of the run, thousands of times in a long answer. */

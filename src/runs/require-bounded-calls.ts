@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import { valuesIn } from '../shared/json-depth.ts';
+import { valuesIn } from '../shared/json/json-depth.ts';
 
 /**
  * The arguments of calls are texts, which no limit of bodies looks into, and each is parsed to be repaired and again for its backend. So all those of one

@@ -1,7 +1,7 @@
 import { requireModel } from '../core/callers/require-model.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import type { ChatRequest } from '../core/chat/chat.ts';
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 
 /**
  * Parameters that make routing backends (OpenRouter, LiteLLM) use other models. Includes `model` itself, which `extra_body` overrides behind LiteLLM.

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/callers/caller.ts';
 import type { ChatMessage, ChatRequest } from '../core/chat/chat.ts';
 import type { GatewayError } from '../core/errors.ts';
-import { SlotTable } from '../shared/slot-table.ts';
+import { SlotTable } from '../shared/fairness/slot-table.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { makeRoom, sizeOf, type HeldRequest } from './held-requests.ts';
 

@@ -5,7 +5,7 @@ import type { RunEvent } from '../core/chat/run-event.ts';
 import type { RunEnding } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { DecidedCall, WaitingRun } from '../core/runs/suspended-run.ts';
-import type { Emit } from '../shared/emit.ts';
+import type { Emit } from '../shared/async/emit.ts';
 import type { RunStats } from './run-stats.ts';
 
 /** Who starts or resumes a run. */

@@ -1,7 +1,7 @@
 import type { ChatEvent, Usage } from '../core/chat/chat.ts';
 import type { SpentTokens } from '../core/runs/metrics.ts';
 import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../core/models/model-request-log.ts';
-import { estimateTokens } from '../shared/estimate-tokens.ts';
+import { estimateTokens } from '../shared/text/estimate-tokens.ts';
 import { addUsage } from '../core/chat/usage.ts';
 
 /** Characters per token of ASCII text. Other text has fewer, and each chunk of a stream counts as at least one token. */

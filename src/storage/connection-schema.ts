@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { hasMoreEntriesThan, isDeeperThan, isJsonObject } from '../shared/json.ts';
-import { approvalsByName, blocksByName } from '../shared/name-pattern.ts';
-import { longestTimerMs } from '../shared/timer-limits.ts';
+import { hasMoreEntriesThan, isDeeperThan, isJsonObject } from '../shared/json/json.ts';
+import { approvalsByName, blocksByName } from '../shared/text/name-pattern.ts';
+import { longestTimerMs } from '../shared/async/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { whyNotForwarded } from '../core/chat/request-headers.ts';
-import { headerName } from '../shared/header-name.ts';
+import { headerName } from '../shared/text/header-name.ts';
 
 /** Of a connection, of its `config` and of its `info`, each: every value may have to be encrypted separately. */
 const maxKeys = 1_000;

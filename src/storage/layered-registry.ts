@@ -1,8 +1,8 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/stores/registry.ts';
-import { deepFreeze } from '../shared/deep-freeze.ts';
-import { whenThere, type MaybePromise } from '../shared/maybe-promise.ts';
-import { copyJson } from '../shared/json.ts';
+import { deepFreeze } from '../shared/json/deep-freeze.ts';
+import { whenThere, type MaybePromise } from '../shared/async/maybe-promise.ts';
+import { copyJson } from '../shared/json/json.ts';
 
 /** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */
 const faultReportMs = 60_000;

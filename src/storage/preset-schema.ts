@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { GatewayError } from '../core/errors.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../shared/json.ts';
-import { approvalsByName } from '../shared/name-pattern.ts';
-import { longestTimerMs } from '../shared/timer-limits.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../shared/json/json.ts';
+import { approvalsByName } from '../shared/text/name-pattern.ts';
+import { longestTimerMs } from '../shared/async/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/chat/mode-names.ts';
 import type { PresetRecord } from '../core/stores/preset.ts';

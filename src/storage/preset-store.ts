@@ -1,11 +1,11 @@
 import { GatewayError, unknownId } from '../core/errors.ts';
-import { copyJson, isJsonObject, type JsonObject } from '../shared/json.ts';
+import { copyJson, isJsonObject, type JsonObject } from '../shared/json/json.ts';
 import type { PresetFinder, PresetRecord } from '../core/stores/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
-import { deepFreeze } from '../shared/deep-freeze.ts';
-import { whenThere, type MaybePromise } from '../shared/maybe-promise.ts';
+import { deepFreeze } from '../shared/json/deep-freeze.ts';
+import { whenThere, type MaybePromise } from '../shared/async/maybe-promise.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
-import { parseExactly } from '../shared/parse-exactly.ts';
+import { parseExactly } from '../shared/json/parse-exactly.ts';
 
 /** Stored presets, which are always read together. */
 const presetsLimit = 500;

@@ -1,5 +1,5 @@
-import { toDocumentUrl, usualDocumentPath } from '../shared/document-url.ts';
-import { isJsonObject, type JsonObject } from '../shared/json.ts';
+import { toDocumentUrl, usualDocumentPath } from '../shared/text/document-url.ts';
+import { isJsonObject, type JsonObject } from '../shared/json/json.ts';
 import type { OAuthSettings, Origin, ToolServerRecord } from '../core/stores/registry.ts';
 import { connectionSchema, processSchema, type Connection } from './connection-schema.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
-import type { JsonObject, JsonValue } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json/json.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
-import { parseExactly } from '../shared/parse-exactly.ts';
+import { parseExactly } from '../shared/json/parse-exactly.ts';
 
 /** JSON text, because sending text to a worker is many times faster than sending objects. */
 interface CheckJob {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json/json.ts';
 import { runInWorker } from '../workers/run-in-worker.ts';
 import { jobOf, TookTooLong, TookTooMuchMemory } from '../workers/worker-pool.ts';
 import { TooManyWaiting } from '../workers/waiting-jobs.ts';

@@ -1,10 +1,10 @@
 import type { SchemaValidateFunction } from 'ajv';
 import { _, Ajv2020, str, type CodeKeywordDefinition, type ErrorObject, type KeywordCxt } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import { checkExactly, exactKeywords, findExactFault, hasExactNumber, toCheckedValue, withNearestNumbers } from './exact-values.ts';
 import { schemaMaps } from '../shared/json-schema/keywords.ts';
-import { isMultipleOf } from '../shared/exact-number.ts';
+import { isMultipleOf } from '../shared/json/exact-number.ts';
 import { countSteps, StepCounter, stepsOf } from './count-steps.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { _, type Ajv2020, type CodeKeywordDefinition, type KeywordCxt, type Name } from 'ajv/dist/2020.js';
-import { ExactNumber } from '../shared/exact-number.ts';
-import { isJsonObject, type JsonValue } from '../shared/json.ts';
+import { ExactNumber } from '../shared/json/exact-number.ts';
+import { isJsonObject, type JsonValue } from '../shared/json/json.ts';
 
 /** Thrown by a check that has used up its steps. A single instance, because a stack trace costs more than most checks. */
 export class OutOfSteps extends Error {

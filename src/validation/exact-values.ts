@@ -1,5 +1,5 @@
-import { compareDecimals, ExactNumber, isMultipleOf, isNumber, isSameScalar, isWhole } from '../shared/exact-number.ts';
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { compareDecimals, ExactNumber, isMultipleOf, isNumber, isSameScalar, isWhole } from '../shared/json/exact-number.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import { schemaMaps } from '../shared/json-schema/keywords.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { isContainer, type JsonValue } from '../shared/json.ts';
+import { isContainer, type JsonValue } from '../shared/json/json.ts';
 
 /** Whether a value consists of at most this many values and characters, without going through more of it. */
 export function isWithin(value: JsonValue, { values, characters }: { values: number; characters: number }): boolean {

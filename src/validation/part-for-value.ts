@@ -1,6 +1,6 @@
 import { findByPointer } from '../shared/json-schema/pointer.ts';
 import { maxHops } from '../shared/json-schema/resolve.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 
 /** Keywords that are looked at, over all schemas that apply to some part of the value: fifty milliseconds at most. */
 const maxSteps = 50_000;

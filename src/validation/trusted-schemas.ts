@@ -1,4 +1,4 @@
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject } from '../shared/json/json.ts';
 
 const trusted = new WeakSet<JsonObject>();
 

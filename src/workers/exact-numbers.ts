@@ -1,5 +1,5 @@
-import { ExactNumber } from '../shared/exact-number.ts';
-import { isJsonObject, type JsonValue } from '../shared/json.ts';
+import { ExactNumber } from '../shared/json/exact-number.ts';
+import { isJsonObject, type JsonValue } from '../shared/json/json.ts';
 
 /** Where an `ExactNumber` stands in a value, and its text. */
 export type PlacedNumber = [path: (string | number)[], source: string];

@@ -1,9 +1,9 @@
-import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json/json-depth.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import { createSecretMask, type Secret } from '../shared/secrets/secret-mask.ts';
 import { detachExactNumbers, type PlacedNumber } from './exact-numbers.ts';
-import { losesDigits, parseForeign } from '../shared/parse-exactly.ts';
-import { isNumber } from '../shared/exact-number.ts';
+import { losesDigits, parseForeign } from '../shared/json/parse-exactly.ts';
+import { isNumber } from '../shared/json/exact-number.ts';
 
 /** The source, and the limits on the parsed value: receiving it from the worker takes time for each part again. */
 export interface ParseTask {

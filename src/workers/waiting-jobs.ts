@@ -1,4 +1,4 @@
-import { groupOf } from '../shared/fair-shares.ts';
+import { groupOf } from '../shared/fairness/fair-shares.ts';
 
 /** Too many jobs wait for a thread: those of this caller, or all together. */
 export class TooManyWaiting extends Error {

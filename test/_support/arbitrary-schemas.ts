@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 import { compileSchema } from '../../src/validation/compile-schema.ts';
 import { sampleValue } from './sample-arguments.ts';
 

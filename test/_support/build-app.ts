@@ -9,7 +9,7 @@ import type { ModelRecord } from '../../src/core/models/model.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { CatalogBackend } from '../../src/models/catalog/catalog-backend.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { withoutUndefined } from '../../src/shared/without-undefined.ts';
+import { withoutUndefined } from '../../src/shared/json/without-undefined.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import type { Stores } from '../../src/storage/open-stores.ts';

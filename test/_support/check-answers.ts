@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import { isJsonObject } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
+import { isJsonObject } from '../../src/shared/json/json.ts';
 
 export interface GivenAnswer {
   statusCode: number;

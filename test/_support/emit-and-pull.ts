@@ -1,5 +1,5 @@
-import { StopReading } from '../../src/shared/emit.ts';
-import type { Emit } from '../../src/shared/emit.ts';
+import { StopReading } from '../../src/shared/async/emit.ts';
+import type { Emit } from '../../src/shared/async/emit.ts';
 
 /** The pulled form of what is emitted. Ending the generator before the end of `produce` makes its next `emit` throw. */
 export async function* pullFrom<Event, Result>(produce: (emit: Emit<Event>) => Promise<Result>): AsyncGenerator<Event, Result> {

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import { isJsonObject } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
+import { isJsonObject } from '../../src/shared/json/json.ts';
 
 export interface BrowserFrame extends JsonObject {
   type: string;

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../src/shared/json.ts';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import { isJsonObject, ownValue } from '../../src/shared/json/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 import type { Operation } from '../../src/tools/definitions/operation.ts';
 import { readRequestParts } from '../../src/tools/openapi/convert/read-request-parts.ts';
 import { isReservedHeader } from '../../src/tools/openapi/request-rules.ts';

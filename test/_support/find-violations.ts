@@ -65,7 +65,7 @@ const readsEnvironment = /\bprocess\s*\??\.\s*env\b|\bprocess\??\.?\[\s*['"]env[
 
 /** A schema may answer with a promise, and whoever drops that promise ends the process when it fails. */
 const runsForeignSchema = /['"]~standard['"]\s*\]|\.~standard/;
-const foreignSchemas = 'src/tools/mcp/find-misfit.ts';
+const foreignSchemas = 'src/tools/mcp/incoming/find-misfit.ts';
 
 /**
  * A generator function within another function, or as a method of an object made there; methods of a class stand two spaces in. V8 gives each closure

@@ -1,5 +1,5 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 
 /**
  * Tokens with the claims of a good one that nobody who holds the private key has signed: without a signature, with a shared secret that is the public

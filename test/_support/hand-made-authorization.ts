@@ -1,5 +1,5 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { serveFetch } from './protected-servers.ts';
 import { serverOf, textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 

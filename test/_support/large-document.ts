@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../src/shared/json.ts';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import { isJsonObject } from '../../src/shared/json/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 
 const text = (description: string): JsonObject => ({ type: 'string', description });
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });

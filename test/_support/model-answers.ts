@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ModelEvent, ToolCall, Usage } from '../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ModelRequest } from '../../src/core/models/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../src/core/outbound.ts';
 import { outboundBody } from './outbound-body.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { createRegisteredBudget } from '../../src/tools/openapi/conversion-budget.ts';
 import { gatherFiles } from '../../src/tools/openapi/document/gather-files.ts';
 import { openForeignDocument } from '../../src/tools/openapi/load/open-foreign-document.ts';

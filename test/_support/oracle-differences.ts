@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/shared/json/json.ts';
 import type { ArgumentBinding, Operation } from '../../src/tools/definitions/operation.ts';
 
 /** What one request says, in a form in which two can be compared; nothing is encoded any more. */

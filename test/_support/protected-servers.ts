@@ -12,7 +12,7 @@ import {
   requireBearerAuth,
 } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { serverOf, textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 import type { AuthorizationServer } from './authorization-server.ts';
 

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue } from '../../src/shared/json.ts';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import { isJsonObject, ownValue } from '../../src/shared/json/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 
 const maxDepth = 4;
 

@@ -4,7 +4,7 @@ import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/models/model.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { emitFrom, pullFrom } from './emit-and-pull.ts';
-import type { Emit } from '../../src/shared/emit.ts';
+import type { Emit } from '../../src/shared/async/emit.ts';
 
 /** One answer of a scripted model: its events, an error to throw, or a promise to wait for between them. */
 export type ScriptStep = ModelEvent | Error | Promise<unknown>;

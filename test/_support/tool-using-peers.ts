@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import { isJsonObject } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
+import { isJsonObject } from '../../src/shared/json/json.ts';
 import type { OutboundRequest, OutboundResponse } from '../../src/core/outbound.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
 import { jsonResponse } from '../tools/scripted-send.ts';

@@ -1,5 +1,5 @@
 import type { ChatEvent, ChatRequest } from '../../src/core/chat/chat.ts';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 import { plainRequest } from '../../src/core/chat/plain-request.ts';
 import type { RunContext } from '../../src/core/runs/run.ts';
 import type { Tool, ToolFinder, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';

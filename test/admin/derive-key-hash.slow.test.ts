@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';

@@ -7,7 +7,7 @@ import type { ChatStore } from '../../src/core/stores/chat-store.ts';
 import type { ResponseStore } from '../../src/core/stores/response-store.ts';
 import type { SignInStore } from '../../src/core/stores/sign-in-store.ts';
 import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { Lesson } from '../../src/core/models/lesson.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { RunStore } from '../../src/core/runs/run-log.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
 import { openStores } from '../../src/storage/open-stores.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../src/shared/json.ts';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import { isJsonObject } from '../../src/shared/json/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 import type { ToolSpec } from '../../src/core/tools/tool.ts';
 import type { Operation } from '../../src/tools/definitions/operation.ts';
 

@@ -2,9 +2,9 @@ import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-scope
 import { runChat } from '../../src/chat/loop/run-chat.ts';
 import type { BackendRequest, ChatRun, Handoff } from '../../src/chat/loop/chat-run.ts';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
-import type { Emit } from '../../src/shared/emit.ts';
+import type { Emit } from '../../src/shared/async/emit.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { Tool } from '../../src/core/tools/tool.ts';
 import type { ScriptedModel } from '../_support/scripted-model.ts';
 import { runContext, toolMap } from '../_support/tools.ts';

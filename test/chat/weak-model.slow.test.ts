@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { Tool } from '../../src/core/tools/tool.ts';
 import { describeUnless, missingVariable } from '../_support/missing.ts';
 import { finderOf, GeneratedModel } from '../_support/scripted-model.ts';

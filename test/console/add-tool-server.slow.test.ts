@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';

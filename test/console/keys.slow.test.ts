@@ -4,7 +4,7 @@ import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { startOllamaServer } from '../_support/ollama-server.ts';
 import { memoryRegistry, memoryStores } from '../_support/memory-stores.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 
 afterAll(closePages);
 

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../src/core/chat/chat.ts';
 import type { ChatMessage } from '../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../src/core/stores/registry.ts';

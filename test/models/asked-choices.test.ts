@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { answerWith, askModel } from '../_support/model-answers.ts';
 import { events } from '../_support/upstream-server.ts';

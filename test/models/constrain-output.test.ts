@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/models/model.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
 import { RefusalMemory, lessonMemoryMs, rememberedLessons } from '../../src/models/remedies/lesson-memory.ts';

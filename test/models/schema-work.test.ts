@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { narrowParameters, toStrict } from '../../src/chat/modes/prompt/narrow-schema.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { fitGrammar } from '../../src/models/ollama/fit-grammar.ts';
 import { simplifyParameters } from '../../src/models/schema-profiles/simplify-parameters.ts';
 import { toProfile } from '../../src/models/schema-profiles/to-profile.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/runs/run-log.ts';
 import type { EventType, RunEvent } from '../../src/core/chat/run-event.ts';
 import { runLogMs } from '../../src/observability/prompt-log.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createTokenVerifier } from '../../src/policy/verify-token.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { jsonResponse, scriptedSend } from '../tools/scripted-send.ts';
 
 const url = 'https://id.example/keys';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { settings } from '../../src/app/config/config.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import * as packageEntry from '../../src/package-entry.ts';
 import { listen, readChunks, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';

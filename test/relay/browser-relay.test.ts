@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ToolOutcome } from '../../src/core/tools/tool.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { ada, bob, idOf, invocation, newId, recordingSocket, startRelay, timeCall } from './relay-fixture.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RunSuspension } from '../../src/core/runs/suspended-run.ts';
 import type { Caller } from '../../src/core/callers/caller.ts';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 import type { BrowserCall } from '../../src/core/tools/browser-call.ts';
 import type { ToolInvocation } from '../../src/core/tools/tool.ts';
 import { createBrowserRelay } from '../../src/relay/browser-relay.ts';

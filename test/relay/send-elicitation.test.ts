@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SendElicitation } from '../../src/core/tools/send-elicitation.ts';
 import type { RunSuspension } from '../../src/core/runs/suspended-run.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { ada, bob, idOf, invocation, recordingSocket, startRelay } from './relay-fixture.ts';

@@ -17,7 +17,7 @@ import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import { calls, finderOf, says, ScriptedModel, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { chatRequest, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
-import { StopReading } from '../../src/shared/emit.ts';
+import { StopReading } from '../../src/shared/async/emit.ts';
 
 const ada: Caller = { id: 'ada', role: 'user', isOpen: false };
 const bob: Caller = { id: 'bob', role: 'user', isOpen: false };

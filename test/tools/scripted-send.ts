@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../src/core/outbound.ts';
 import { outboundBody } from '../_support/outbound-body.ts';
 

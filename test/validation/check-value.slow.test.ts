@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../src/shared/json/json.ts';
 import { checkInWorker } from '../../src/validation/check-job.ts';
 import { checkValue, type ValueCheck } from '../../src/validation/check-value.ts';
 import { compileSchema } from '../../src/validation/compile-schema.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { compileSchema } from '../../src/validation/compile-schema.ts';
 
 const text = { type: 'string' };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { parseJson } from '../../src/shared/parse-exactly.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
+import { parseJson } from '../../src/shared/json/parse-exactly.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { checkInWorker } from '../../src/validation/check-job.ts';
 import { checkValue } from '../../src/validation/check-value.ts';
 

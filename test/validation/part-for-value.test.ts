@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/shared/json.ts';
+import type { JsonObject } from '../../src/shared/json/json.ts';
 import { checkValue } from '../../src/validation/check-value.ts';
 import { partForValue } from '../../src/validation/part-for-value.ts';
 

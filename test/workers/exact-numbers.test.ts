@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { ExactNumber } from '../../src/shared/exact-number.ts';
-import type { JsonValue } from '../../src/shared/json.ts';
-import { parseJson } from '../../src/shared/parse-exactly.ts';
+import { ExactNumber } from '../../src/shared/json/exact-number.ts';
+import type { JsonValue } from '../../src/shared/json/json.ts';
+import { parseJson } from '../../src/shared/json/parse-exactly.ts';
 import { attachExactNumbers, detachExactNumbers } from '../../src/workers/exact-numbers.ts';
 
 it.each([

@@ -3,7 +3,7 @@ import { ConfigError, InvalidValue } from './config-error.ts';
 import { readSection, type ConfigFile } from './config-file.ts';
 import type { SettingOrigin, SettingsReader } from './read-settings.ts';
 import { httpUrl } from './setting-values.ts';
-import { headerName } from '../../shared/header-name.ts';
+import { headerName } from '../../shared/text/header-name.ts';
 
 /** A server of models. */
 export interface BackendConfig {

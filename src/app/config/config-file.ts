@@ -1,11 +1,11 @@
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { ConfigError } from './config-error.ts';
 import { refuseKey } from './refused-settings.ts';
 import { nameInFile, settingNames } from './settings.ts';
-import { nearestWord } from '../../shared/nearest-word.ts';
+import { nearestWord } from '../../shared/text/nearest-word.ts';
 
 /** Settings of the configuration file that have no environment variable. */
 export const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir', 'auth'] as const;

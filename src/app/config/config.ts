@@ -12,8 +12,8 @@ import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OidcSettings } from '../../policy/oidc-callers.ts';
-import { deepFreeze } from '../../shared/deep-freeze.ts';
-import { ownValue } from '../../shared/json.ts';
+import { deepFreeze } from '../../shared/json/deep-freeze.ts';
+import { ownValue } from '../../shared/json/json.ts';
 import { parsePreset } from '../../storage/preset-schema.ts';
 import { parseToolServerConnections } from '../../storage/tool-server-connection.ts';
 

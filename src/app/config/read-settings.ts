@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ShownSetting } from '../../http/routes/gateway/gateway.ts';
-import { isJsonObject, ownValue, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
 import { nameInFile, settingNames, settingTable, type Setting, type SettingName } from './settings.ts';

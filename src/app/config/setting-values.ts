@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import type { JsonValue } from '../../shared/json.ts';
-import { longestTimerMs } from '../../shared/timer-limits.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
+import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
 import { refusePostgres } from './refused-settings.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
 export type ParseValue<Value> = (value: JsonValue) => Value;

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { longestTimerMs } from '../../shared/timer-limits.ts';
+import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { modeNames } from '../../core/chat/mode-names.ts';
 import {
   browserOrigin,

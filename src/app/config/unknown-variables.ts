@@ -1,4 +1,4 @@
-import { nearestWord } from '../../shared/nearest-word.ts';
+import { nearestWord } from '../../shared/text/nearest-word.ts';
 import { sections } from './config-file.ts';
 import { settingNames } from './settings.ts';
 

@@ -4,7 +4,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isLoopbackName } from '../../http/auth/open-mode.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
-import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { historyToolId } from '../../tools/catalog/history-tool.ts';
 import type { Config } from '../config/config.ts';
 import { weakAdminKey } from '../startup-warnings.ts';

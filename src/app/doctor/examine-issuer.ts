@@ -1,7 +1,7 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import { discoverKeySet, type OidcSettings } from '../../policy/oidc-callers.ts';
 import { createTokenVerifier } from '../../policy/verify-token.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json/json.ts';
 import { broken, count, ok } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 

@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { access, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json/json.ts';
 import { broken, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 
 /** JSON text with sorted keys, so that equal values give the same text. The value's depth has been checked. */
 export function canonicalJson(value: JsonValue): string {

@@ -1,7 +1,7 @@
-import { copyJson, isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { copyJson, isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { allowsType, asChoice, fromScalar, fromText, wrapSingle } from './coerce-scalar.ts';
 import { fits, maxTrialDepth, requiredNames, resolveRef, type FittingWalk } from './fits-schema.ts';
-import { isSameScalar } from '../../shared/exact-number.ts';
+import { isSameScalar } from '../../shared/json/exact-number.ts';
 import { pathText } from './argument-path.ts';
 
 /** Arguments coerced to a schema, and the changes that were made. */

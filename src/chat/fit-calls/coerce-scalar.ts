@@ -1,7 +1,7 @@
-import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { FittingWalk } from './fits-schema.ts';
-import { parseForeign } from '../../shared/parse-exactly.ts';
-import { isNumber, toNumber } from '../../shared/exact-number.ts';
+import { parseForeign } from '../../shared/json/parse-exactly.ts';
+import { isNumber, toNumber } from '../../shared/json/exact-number.ts';
 
 const numberInText = /^-?\d{1,100}(?:\.\d{1,100})?(?:e[+-]?\d{1,3})?$/i;
 

@@ -1,5 +1,5 @@
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { anything, ComposedMembers, nothing, pending, readPlain, type DeclaredMembers, type GatheredMembers } from './gather-members.ts';
 import { KindNarrower } from './narrow-to-kind.ts';
 import { listOf, valuesOf } from './schema-lists.ts';

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import { withPlainNumbers } from '../../shared/parse-exactly.ts';
+import { withPlainNumbers } from '../../shared/json/parse-exactly.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
 import { createMemberReader, type MemberReader } from './declared-members.ts';

@@ -1,6 +1,6 @@
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { resolveSchema } from '../../shared/json-schema/resolve.ts';
-import { ExactNumber, isSameScalar, isWhole } from '../../shared/exact-number.ts';
+import { ExactNumber, isSameScalar, isWhole } from '../../shared/json/exact-number.ts';
 
 /** The most nested alternatives; a recursive schema has no end. */
 export const maxTrialDepth = 200;

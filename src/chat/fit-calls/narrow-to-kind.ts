@@ -1,5 +1,5 @@
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { listOf } from './schema-lists.ts';
 
 interface NarrowingOptions {

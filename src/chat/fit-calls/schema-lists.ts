@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
 /** The list at a keyword of a schema; empty where there is none. */
 export function listOf(schema: JsonObject, key: string): JsonValue[] {

@@ -1,6 +1,6 @@
-import { isContainer, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { pathText } from './argument-path.ts';
-import { nearestWord } from '../../shared/nearest-word.ts';
+import { nearestWord } from '../../shared/text/nearest-word.ts';
 import type { MemberReader } from './declared-members.ts';
 import type { DeclaredMembers } from './gather-members.ts';
 

@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { ModelBackend } from '../../core/models/model.ts';
 import type { HookedPurpose } from '../../core/tools/hooks.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { RunHooks } from './run-hooks.ts';
 
 /** Size of an answer that is buffered until `afterModel` has checked it. */

@@ -11,7 +11,7 @@ import type {
   HookedModelRequest,
   HookedPurpose,
 } from '../../core/tools/hooks.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
 import { invalidField, type GatewayError } from '../../core/errors.ts';
 import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 /** Nesting of presets that call each other as tools. */
 export const presetDepth = 4;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat/chat-config.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** Chats with changed tools, instructions or presets. Beyond it the oldest changes are deleted, and these chats are answered as their requests say. */
 export const chatConfigs = 10_000;

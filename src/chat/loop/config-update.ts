@@ -1,6 +1,6 @@
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** The event that reports a change of the chat's tools, instructions or preset. */
 export function configUpdate(data: JsonObject): ChatEvent {

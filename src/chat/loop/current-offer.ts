@@ -3,7 +3,7 @@ import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { createReadResultTool, readerNameBeside } from '../results/read-result-tool.ts';
 import { createResultStore } from '../results/stored-results.ts';
 import { resultShareBytes } from '../results/truncate-result.ts';

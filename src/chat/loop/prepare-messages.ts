@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { createTemplateBudget, expandTemplate } from '../messages/expand-template.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
 import type { PreparedChat } from './prepared-chat.ts';

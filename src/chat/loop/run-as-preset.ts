@@ -3,7 +3,7 @@ import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ChatConfigs, ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Announcement } from './announce-start.ts';

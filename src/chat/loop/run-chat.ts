@@ -1,7 +1,7 @@
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { ModelRequest, RequestOrigin } from '../../core/models/model.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel, messagesOfRound } from '../messages/round-messages.ts';
 import { demandedForm } from '../modes/demanded-form.ts';

@@ -4,8 +4,8 @@ import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../.
 import type { ChatRequest } from '../../core/chat/chat.ts';
 import type { PresetFinder } from '../../core/stores/preset.ts';
 import { conversationOf, type RunContext } from '../../core/runs/run.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { changeData } from './config-update.ts';
 
 /** The client's request after the earlier changes of its chat. `inForce`: those that still apply, as data of `config.update`. */

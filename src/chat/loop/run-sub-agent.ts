@@ -10,8 +10,8 @@ import type { EventType, RunEvent } from '../../core/chat/run-event.ts';
 import type { RunSubAgent, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { addUsage } from '../../core/chat/usage.ts';
 import { runAsPreset, type PresetServices } from './run-as-preset.ts';
-import type { Emit } from '../../shared/emit.ts';
-import { asSentence } from '../../shared/as-sentence.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import { asSentence } from '../../shared/text/as-sentence.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
 import { presetDepth } from './apply-preset.ts';
 

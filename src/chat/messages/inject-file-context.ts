@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { textOf, type ChatMessage, type InlineFile, type MessageContent } from '../../core/chat/chat.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import { hasMoreTextThan } from '../../shared/text-length.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { hasMoreTextThan } from '../../shared/text/text-length.ts';
 import { expandTemplate } from './expand-template.ts';
 
 /**

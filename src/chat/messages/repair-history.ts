@@ -1,5 +1,5 @@
 import { textOf, type ChatMessage, type ToolCall, type ToolMessage } from '../../core/chat/chat.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json/json.ts';
 
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
 

@@ -2,8 +2,8 @@ import type { CallerWarning } from '../../core/chat/caller-warning.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { FoundModel, ModelRequest } from '../../core/models/model.ts';
-import { isConditional } from '../../shared/conditional-refusal.ts';
-import { findToolsRefusal } from '../../shared/tools-refusal.ts';
+import { isConditional } from '../../shared/refusals/conditional-refusal.ts';
+import { findToolsRefusal } from '../../shared/refusals/tools-refusal.ts';
 
 /** What is known of a model that has no native tool calls, as far as it concerns this request. */
 export function recallNoTools({ lessons }: FoundModel, request: ModelRequest): Lesson | undefined {

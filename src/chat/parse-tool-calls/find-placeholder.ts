@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
 /** Generic words in placeholders. */
 const generic = new Set(['value', 'string', 'number', 'integer', 'text', 'name', 'id', 'placeholder', 'argument', 'parameter', 'here']);

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { AnswerPiece, DamageReason } from './answer-pieces.ts';

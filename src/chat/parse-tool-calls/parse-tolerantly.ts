@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { parseStrictly } from './parse-json.ts';
 import type { ReadContext } from './read-context.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../fit-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';

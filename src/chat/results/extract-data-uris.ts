@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ToolFile } from '../../core/tools/tool.ts';
 
 /** Files that are extracted from one result, because a client shows each of them; further ones stay in its text. */

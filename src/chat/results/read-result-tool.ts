@@ -1,4 +1,4 @@
-import { ownValue, type JsonObject } from '../../shared/json.ts';
+import { ownValue, type JsonObject } from '../../shared/json/json.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { headWithin } from './truncate-result.ts';

@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/callers/caller.ts';
-import { copyJson, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { copyJson, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import { FairMap } from '../../shared/fair-map.ts';
+import { FairMap } from '../../shared/fairness/fair-map.ts';
 import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /** Results of functions with `cacheTtlMs`, over all callers. */

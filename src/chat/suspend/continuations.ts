@@ -6,8 +6,8 @@ import { appendStored } from './append-stored.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 export const continuationsLimit = 1_000;
 /** How long results of calls that ran beside the caller's own functions are stored for the caller's next request. */

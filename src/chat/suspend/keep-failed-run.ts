@@ -1,9 +1,9 @@
 import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import { asSentence } from '../../shared/as-sentence.ts';
+import { asSentence } from '../../shared/text/as-sentence.ts';
 
 /**
  * Answers with a resumed run. If that fails, most likely because of its model, approved calls must neither be lost nor run twice: the run is stored

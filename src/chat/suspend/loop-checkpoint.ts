@@ -3,7 +3,7 @@ import type { ConnectingCall } from '../../core/user-input/connect.ts';
 import type { InnerRun, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { ChatMessage, Source, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Turn } from '../turns/request-turn.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';

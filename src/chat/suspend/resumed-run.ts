@@ -1,6 +1,6 @@
 import type { DecidedCall, ResumedRun } from '../../core/runs/suspended-run.ts';
 import type { Source } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 export interface TrackedRun extends ResumedRun {
   /** The checkpoint from which it could be retried if it failed now, with the decisions left; undefined while calls are running. */

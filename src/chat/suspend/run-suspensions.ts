@@ -10,7 +10,7 @@ import type {
 import { approvalPagePath, type PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf, type ConnectingCall, type MakeConnectLink, type PendingConnect } from '../../core/user-input/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
 import { createResumedRun, type TrackedRun } from './resumed-run.ts';

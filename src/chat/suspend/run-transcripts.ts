@@ -5,14 +5,14 @@ import { limits } from '../../core/limits.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { LoggedRun, RunLog } from '../../core/runs/run-log.ts';
 import type { SuspendedRound, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel } from '../messages/round-messages.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
 import { appendStored, endOfSentBack } from './append-stored.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
 import { unfinishedTexts, type WaitState } from './unfinished-calls.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 export const transcriptsLimit = 5_000;
 /** How long a transcript is stored: as long as state. A chat may continue weeks later, and its history has only the link. */

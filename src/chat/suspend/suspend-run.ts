@@ -5,7 +5,7 @@ import type { PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf, type ConnectingCall, type PendingConnect } from '../../core/user-input/connect.ts';
 import type { DataOf, RunEvent } from '../../core/chat/run-event.ts';
 import type { RunSuspension, SuspendedRound } from '../../core/runs/suspended-run.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { Turn } from '../turns/request-turn.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { messagesOfRound } from '../messages/round-messages.ts';

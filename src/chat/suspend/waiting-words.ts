@@ -1,7 +1,7 @@
 import type { PendingApproval } from '../../core/user-input/approval.ts';
 import type { PendingConnect, ServerToConnect } from '../../core/user-input/connect.ts';
 import type { WaitingCall } from '../../core/runs/suspended-run.ts';
-import { visibleText } from '../../shared/visible-text.ts';
+import { visibleText } from '../../shared/text/visible-text.ts';
 
 // The text at the end of an answer whose run waits for a person.
 

@@ -1,7 +1,7 @@
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { InnerSuspension } from '../../core/runs/suspended-run.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { createConfigChanges } from './change-config.ts';
 import { createElicitation } from './elicit-input.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { canonicalJson } from '../fit-calls/canonical-json.ts';

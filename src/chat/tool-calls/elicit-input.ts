@@ -1,5 +1,5 @@
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import { ToolError, type ToolContext } from '../../core/tools/tool.ts';
 import type { Supervision } from './supervise-call.ts';

@@ -1,5 +1,5 @@
 import type { ToolOutcome } from '../../core/tools/tool.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import type { ToolCallSettings } from './tool-call-scope.ts';
 import { prepareEditedCall, type PreparedCall, type ReadyCall } from './prepare-tool-call.ts';
 

@@ -1,5 +1,5 @@
 import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import type { Tool, ToolErrorCode } from '../../core/tools/tool.ts';
 import { isForced, type ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import type { Turn } from '../turns/request-turn.ts';

@@ -1,8 +1,8 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { wholeParameters, type Tool, type ToolErrorCode, type ToolSpec } from '../../core/tools/tool.ts';
-import { parseAsWritten, withPlainNumbers } from '../../shared/parse-exactly.ts';
+import { parseAsWritten, withPlainNumbers } from '../../shared/json/parse-exactly.ts';
 import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
 import { fitArguments, rulesFor, strictRules, type FittedArguments, type FittingRules } from '../fit-calls/fit-arguments.ts';
 import { checkValue, type ValueCheck } from '../../validation/check-value.ts';

@@ -1,5 +1,5 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { DataOf } from '../../core/chat/run-event.ts';
 
 /** Serializes the events of concurrent calls in the order in which they are emitted. */

@@ -1,8 +1,8 @@
 import type { ResumedInner } from '../../core/runs/suspended-run.ts';
 import type { ChatEvent } from '../../core/chat/chat.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { DataOf } from '../../core/chat/run-event.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked } from '../../core/runs/run.ts';
 import type { Tool, ToolFile } from '../../core/tools/tool.ts';

@@ -5,7 +5,7 @@ import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { InnerSuspension, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { FollowUp, ToolOutcome } from '../../core/tools/tool.ts';
 import type { ConnectingCall } from '../../core/user-input/connect.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { extractDataUris } from '../results/extract-data-uris.ts';
 import { textOfResult } from '../results/result-text.ts';
 import { truncateResult } from '../results/truncate-result.ts';

@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../core/chat/chat.ts';
 import { invalidField, type GatewayError } from '../../core/errors.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import { findOfferedName, mayRunAs } from '../fit-calls/find-offered-name.ts';

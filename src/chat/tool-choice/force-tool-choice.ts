@@ -1,9 +1,9 @@
 import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
-import { isJsonObject, ownValue, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { RequestPurpose } from '../../core/models/model-request-log.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import { requestTurn, type Turn } from '../turns/request-turn.ts';
 
 /** A `tool_choice` that requires a call: of any function, or of a named one. */

@@ -1,6 +1,6 @@
 import { textOf, type ChatMessage } from '../../core/chat/chat.ts';
 import { endCauseOf } from '../../core/runs/end-cause.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { AnswerFault, ModelRequestLog } from '../../core/models/model-request-log.ts';
 

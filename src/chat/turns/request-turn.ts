@@ -1,8 +1,8 @@
 import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Emit } from '../../shared/emit.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { withRemedies } from '../../shared/with-remedies.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 
 /** A turn: one response of the model. */

@@ -1,5 +1,5 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 
 export interface TurnSeparator {
   /** Wraps the emitter of one turn. */

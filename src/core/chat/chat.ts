@@ -1,7 +1,7 @@
 import type { CallerWarning } from './caller-warning.ts';
 import type { ApprovalRule, PendingApproval } from '../user-input/approval.ts';
 import type { PendingConnect } from '../user-input/connect.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import type { RunEvent } from './run-event.ts';
 
 /** A part of a message. Parts other than text (images, audio, files) are passed on unchanged. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /**
  * The key in a request's `parameters` that lists the names of those which a dialect has made of fields of another protocol. Its clients send them with

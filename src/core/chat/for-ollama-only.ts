@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /**
  * The key in a request's `parameters` that lists the names of those which only an Ollama backend gets. They come from a client that takes the gateway

@@ -1,5 +1,5 @@
 import type { ApprovalAnswer } from '../user-input/approval.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 
 export type EventType =
   | 'run.start'

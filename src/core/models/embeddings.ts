@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 interface EmbeddingRequest {
   /** The backend's name of the model. */

@@ -1,5 +1,5 @@
 import type { ChatEvent, ChatMessage } from '../chat/chat.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 
 /** What a model request is for in its run: for the log, and for the loop, which must not begin again once calls have run. */
 export interface RequestPurpose {

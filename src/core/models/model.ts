@@ -2,9 +2,9 @@ import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, ModelEvent, TextCompletion } from '../chat/chat.ts';
 import type { Embed } from './embeddings.ts';
 import type { Lesson, LessonKind, LessonRule, RememberedLesson } from './lesson.ts';
-import type { Emit } from '../../shared/emit.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { RequestPurpose } from './model-request-log.ts';
 import type { Tool, ToolSpec } from '../tools/tool.ts';
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../callers/caller.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { OutboundBody } from '../outbound.ts';
 
 /** Routes of OpenAI's API below `/v1` whose requests go to the backend of their model as they are. */

@@ -1,4 +1,4 @@
-import { StopReading } from '../../shared/emit.ts';
+import { StopReading } from '../../shared/async/emit.ts';
 import { GatewayError } from '../errors.ts';
 
 /** Why a run, or the answer of a model, ended before it was complete. */

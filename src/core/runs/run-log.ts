@@ -1,7 +1,7 @@
 import type { ChatEvent, Usage } from '../chat/chat.ts';
 import type { ModelRequestLog } from '../models/model-request-log.ts';
 import { isWithin } from '../callers/people.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { EventType, RunStatus } from '../chat/run-event.ts';
 
 /** An event in the log: long texts are truncated, values under secret names are redacted. */

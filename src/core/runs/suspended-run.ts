@@ -2,7 +2,7 @@ import type { ApprovalAnswer, PendingApproval } from '../user-input/approval.ts'
 import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, ChatRequest, Source } from '../chat/chat.ts';
 import type { ConnectingCall, PendingConnect } from '../user-input/connect.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** A call that waits for a decision in another request. */
 export interface WaitingCall {

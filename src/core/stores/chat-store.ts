@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** An answered chat that its caller asked to store (`store: true`). */
 export interface StoredChat {

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../shared/json.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 /** A virtual model: a base model with a system prompt, tools, parameters and limits. */
 export interface PresetRecord {

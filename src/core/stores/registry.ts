@@ -1,6 +1,6 @@
 import type { PeopleRule } from '../callers/people.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /**
  * Where an entry comes from. Entries of the `environment` and the `file` are changed there, those of the `database` through the API. `bundled` ones

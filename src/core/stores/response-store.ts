@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** An answer of the Responses API that can be read back and built on. */
 export interface StoredResponse {

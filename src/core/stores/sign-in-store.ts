@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { Person } from '../callers/people.ts';
 
 /** A link with which one caller connects to one tool server, and the sign-in that was begun with it. */

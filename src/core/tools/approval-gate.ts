@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { RunContext } from '../runs/run.ts';
 import type { RunEvent } from '../chat/run-event.ts';
 import type { DecidedCall } from '../runs/suspended-run.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { ToolInvocation, ToolOutcome } from './tool.ts';
 
 /** The request a browser sends for a call, without credentials. */

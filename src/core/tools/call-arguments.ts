@@ -1,6 +1,6 @@
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../limits.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** The arguments of a call for a protocol that has them as an object: empty if the text is none. */
 export function argumentsAsObject(text: string): JsonObject {

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 
 /**
  * Header of every answer of `/mcp` and of the document of functions, and of a gateway's request for such a document: the gateway's random id of this

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ChatMessage } from '../chat/chat.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import type { RunContext } from '../runs/run.ts';
 import type { ToolSpec } from './tool.ts';
 

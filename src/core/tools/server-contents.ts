@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { Caller } from '../callers/caller.ts';
 
 /** What MCP servers have besides tools, by the field of the protocol's answers that lists it. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { ToolServerRecord } from '../stores/registry.ts';
 
 /** Describes how a tool server's document or tool list was converted, for administrators. */

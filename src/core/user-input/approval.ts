@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** What a human decided about one call. `args` replace the model's. */
 export type ApprovalAnswer = { decision: 'approve'; args?: JsonObject } | { decision: 'reject'; message?: string };

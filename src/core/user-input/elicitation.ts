@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** An elicitation, without its id. Fields as in the frames `confirmation`, `input` and `connect`. */
 export interface ElicitationRequest {

@@ -6,7 +6,7 @@ import { keyIdOf, personCallerId, personIdOf, type NamedPerson, type PersonToken
 import type { Registry } from '../../core/stores/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys, type StoredKey } from '../../admin/stored-keys.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { identifyPerson, personNeeded, type PersonSource } from './identify-person.ts';
 import { openModeRefusal, single, strangerRefusal } from './open-mode.ts';
 

@@ -8,7 +8,7 @@ import { hasLargeBody, leaveBodyUnread } from '../errors/unread-bodies.ts';
 import { createRequestOrder } from '../pipelined-requests.ts';
 import { addressOwner } from './address-owner.ts';
 import { createRequestTurns } from '../request-turns.ts';
-import { callWhenDone, whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { callWhenDone, whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

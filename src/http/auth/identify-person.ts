@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import { requirePersonId, toPerson, type NamedPerson, type PeopleRule, type PersonTokens } from '../../core/callers/people.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 interface PersonHeaders {
   headers: Readonly<Record<string, string | string[] | undefined>>;

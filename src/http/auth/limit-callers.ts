@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import { callWhenDone } from '../../shared/maybe-promise.ts';
+import { isJsonObject, ownValue } from '../../shared/json/json.ts';
+import { callWhenDone } from '../../shared/async/maybe-promise.ts';
 import type { RateLimiter, Release } from '../../core/callers/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
 

@@ -1,11 +1,11 @@
 import { GatewayError } from '../../core/errors.ts';
-import { hasMoreValuesThan, isTextDeeperThan } from '../../shared/json-depth.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../shared/json/json-depth.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { parseJsonInWorker, type ParsedJson, type ParseTask, type TooMuch } from '../../workers/parse-json.ts';
 import { TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
 import { TooManyWaiting } from '../../workers/waiting-jobs.ts';
-import { parseForeign } from '../../shared/parse-exactly.ts';
+import { parseForeign } from '../../shared/json/parse-exactly.ts';
 
 interface ParseOptions {
   caller: string;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** What the routes are grouped by, in the order of the document. */
 export const tags = {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestedDecision } from '../../core/user-input/approval.ts';
 import type { ChatRequest } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { ErrorFormat } from '../errors/error-handler.ts';
 import type { AnswerFormat } from './answers/answer-format.ts';
 

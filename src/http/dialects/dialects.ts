@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { chatCompletions } from './chat-completions/chat-completions.ts';
 import { completions } from './completions/completions.ts';
 import type { Dialect } from './dialect.ts';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { statusPhrases } from '../../shared/status-phrases.ts';
 import { loggedPath } from '../logged-path.ts';
 import { notFoundHint, tidyPath } from './not-found-hints.ts';

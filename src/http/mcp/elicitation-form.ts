@@ -8,8 +8,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import type { ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
-import { visibleText } from '../../shared/visible-text.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { visibleText } from '../../shared/text/visible-text.ts';
 
 /** Whether a client answers forms. Who names no mode means forms (MCP specification, client/elicitation). */
 function answersForms(capabilities: ClientCapabilities | undefined): boolean {

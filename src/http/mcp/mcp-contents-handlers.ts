@@ -15,7 +15,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readChain } from '../../core/tools/gateway-chain.ts';
 import type { ContentsKind, ServerContents } from '../../core/tools/server-contents.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { askerOf } from './mcp-request.ts';
 
 /** Answers the requests for resources, templates, prompts, and completions of their arguments. */

@@ -10,7 +10,7 @@ import {
   type Tool as McpTool,
 } from '@modelcontextprotocol/server';
 import { GatewayError, shownId } from '../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
 import { canBeAsked } from './elicitation-form.ts';

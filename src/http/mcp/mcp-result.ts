@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontextprotocol/server';
 import { chainKey } from '../../core/tools/gateway-chain.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json/json.ts';
 import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 
 /**

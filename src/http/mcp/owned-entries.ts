@@ -1,4 +1,4 @@
-import { FairMap } from '../../shared/fair-map.ts';
+import { FairMap } from '../../shared/fairness/fair-map.ts';
 
 /** Entries that clients come back for in a later request. Only the owner of an entry can use it. */
 interface OwnedEntries<Value> {

@@ -1,5 +1,5 @@
 import type { ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 
 /**
  * A result without anything around it, always JSON: a text is a JSON string, as in the answers of FastAPI and mcpo. Files are `data:` URIs, in a list after

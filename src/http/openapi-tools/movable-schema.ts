@@ -1,6 +1,6 @@
 import { schemaMaps } from '../../shared/json-schema/keywords.ts';
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
 /** Keywords whose values are data, in which `$ref` is a name like any other. */
 const dataKeywords = new Set(['const', 'enum', 'default', 'example', 'examples', 'required', 'dependentRequired']);

@@ -1,6 +1,6 @@
 import { documentChainKey } from '../../core/tools/gateway-chain.ts';
 import type { ListedTool } from '../../core/tools/tool.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { createListedTexts } from '../listed-texts.ts';
 import { moveSchema } from './movable-schema.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { Html, html } from './html.ts';
 import { renderPage } from './page.ts';
 import { fieldsOf, typeOf, type SchemaField } from './schema-fields.ts';

@@ -1,5 +1,5 @@
-import { visibleText } from '../../shared/visible-text.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { visibleText } from '../../shared/text/visible-text.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import { html, type Html } from './html.ts';
 
 /** Rows of a box with arguments. More lines are seen by scrolling. */

@@ -1,5 +1,5 @@
 import type { LoggedRun } from '../../core/runs/run-log.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { argumentsBox, formatArguments, formatValue } from './call-arguments.ts';
 import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 
 /** `name`: a path such as `params.system`, with `[]` for the items of a list. `type`: in words, with names of schemas in braces. */
 export interface SchemaField {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
 /** What is serialized in one tick of the event loop: little, because a schema may have been cut out of one of a megabyte. */
 const sliceCharacters = 16 * 1024;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ModelEvent } from '../../core/chat/chat.ts';
 import type { OutboundBody } from '../../core/outbound.ts';
-import { runSteps, type Emit } from '../../shared/emit.ts';
+import { runSteps, type Emit } from '../../shared/async/emit.ts';
 
 /** Bytes of a stream that are read in one tick of the event loop: a hundred chunks. */
 export const upstreamSliceBytes = 16 * 1024;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { keyIdOf } from '../../core/callers/people.ts';
-import { FairMap } from '../../shared/fair-map.ts';
+import { FairMap } from '../../shared/fairness/fair-map.ts';
 
 /** The most models to remember; the one that was used least recently is evicted first. */
 const maxModels = 1_000;

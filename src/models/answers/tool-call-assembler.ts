@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from './output-limit.ts';
 

@@ -1,6 +1,6 @@
 import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord } from '../../core/models/model.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** A backend and how its models are listed. */
 export interface CatalogBackend {

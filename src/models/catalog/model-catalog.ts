@@ -1,11 +1,11 @@
 import { isModelAllowed } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { CatalogBackend } from './catalog-backend.ts';
 import { BackendModels, type ListFault } from './backend-models.ts';
 import { RefusalMemory } from '../remedies/lesson-memory.ts';
-import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { ollamaPullHint } from '../ollama/ollama-models.ts';
 
 interface ModelCatalogOptions {

@@ -1,6 +1,6 @@
 import type { AskingCaller, FoundModel, ModelRecord } from '../../core/models/model.ts';
 import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 
 interface Asking {

@@ -1,6 +1,6 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ToolResultText } from './read-conversation.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** Characters of one value that are quoted. */
 const longestValue = 300;

@@ -1,5 +1,5 @@
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { enumOf, fillArguments, namedPlaceIn, propertiesOf, splitName, type FilledArguments } from './fill-arguments.ts';
 import { readQuestion, wordsOf, type Question } from './read-question.ts';
 

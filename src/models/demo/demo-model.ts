@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { textOf, type ChatMessage, type ModelEvent, type Usage } from '../../core/chat/chat.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { Emit } from '../../shared/emit.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import { makeCallId } from '../answers/tool-call-assembler.ts';
 
 export const demoModel: ModelRecord = {

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { stem, wordsOf, type Question } from './read-question.ts';
 

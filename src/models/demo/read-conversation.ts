@@ -1,7 +1,7 @@
 import { textOf, type ChatMessage, type ToolCall } from '../../core/chat/chat.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
-import { parseJson } from '../../shared/parse-exactly.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
 
 /** What a function gave, as far as the conversation says. */
 export interface ToolResultText {

@@ -1,8 +1,8 @@
 import type { Component, ParsedComponents } from 'chrono-node';
 import { casual } from 'chrono-node/en';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { findPlaces, type Place } from './places.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** What a question holds that a function can be chosen by and an argument be filled with. */
 export interface Question {

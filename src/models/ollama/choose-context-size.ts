@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../../core/chat/chat.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
-import { estimateTokens } from '../../shared/estimate-tokens.ts';
+import { estimateTokens } from '../../shared/text/estimate-tokens.ts';
 
 /** Ollama's default context size in tokens. Servers may be configured with more; no version with tools of the last year had a smaller default. */
 export const defaultContext = 4_096;

@@ -1,4 +1,4 @@
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { choicesOf } from '../../shared/json-schema/keywords.ts';
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { grammarSize } from './grammar-size.ts';

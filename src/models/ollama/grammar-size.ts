@@ -1,5 +1,5 @@
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { choicesOf } from '../../shared/json-schema/keywords.ts';
 import { maxHops } from '../../shared/json-schema/resolve.ts';
 

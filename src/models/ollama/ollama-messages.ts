@@ -10,7 +10,7 @@ import {
   type ToolMessage,
 } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import { toFunctionEntry } from '../transport/write-body.ts';
 

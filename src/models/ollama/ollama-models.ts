@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ThinkingControl } from './ollama-options.ts';
 import type { BackendClient } from '../transport/backend-client.ts';

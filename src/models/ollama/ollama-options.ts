@@ -1,5 +1,5 @@
 import { GatewayError, invalidField } from '../../core/errors.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
 import { fitGrammar } from './fit-grammar.ts';
 

@@ -2,8 +2,8 @@ import type { ChatRequest } from 'ollama/browser';
 
 import type { FinishReason, ModelEvent, TextCompletion, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Emit } from '../../shared/emit.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';

@@ -1,10 +1,10 @@
 import type { ModelEvent } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
-import { hasMoreValuesThan } from '../../shared/json-depth.ts';
-import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** A streamed answer as JSON lines; the line with `done` is the last one. */
 export class JsonLines implements AnswerStream {

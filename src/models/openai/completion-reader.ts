@@ -1,5 +1,5 @@
 import type { FinishReason, ModelEvent, Usage } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';

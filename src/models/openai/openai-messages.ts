@@ -1,7 +1,7 @@
 import { promptMessage, textOf, type ChatMessage, type TextCompletion, type ToolCall } from '../../core/chat/chat.ts';
 import { invalidField } from '../../core/errors.ts';
 import { withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import { toFunctionEntry } from '../transport/write-body.ts';
 

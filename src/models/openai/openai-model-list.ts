@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelRecord } from '../../core/models/model.ts';
 
 /** The largest public list has about a thousand. */

@@ -1,9 +1,9 @@
 import type { ModelEvent } from '../../core/chat/chat.ts';
 import { OutboundError } from '../../core/errors.ts';
-import { hasMoreValuesThan } from '../../shared/json-depth.ts';
+import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
 import { limits } from '../../core/limits.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
-import { parseJson } from '../../shared/parse-exactly.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
 import type { CompletionReader } from './completion-reader.ts';

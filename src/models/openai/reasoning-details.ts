@@ -1,4 +1,4 @@
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 
 /** Far more than any real answer has; further entries are dropped. */

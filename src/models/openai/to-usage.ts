@@ -1,5 +1,5 @@
 import type { Usage } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
 /** All known servers nest the details of usage one level deep. */
 const maxDepth = 3;

@@ -3,8 +3,8 @@ import type { ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
-import type { Emit } from '../../shared/emit.ts';
-import { withRemedies } from '../../shared/with-remedies.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 import type { Recognised, Refused, Remedy } from './remedy.ts';
 
 /** A change that this request has taught, if it succeeds with it. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** By the parameters, which are the same object in every request. */
 const schemaHashes = new WeakMap<JsonObject, string>();

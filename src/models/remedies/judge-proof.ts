@@ -3,8 +3,8 @@ import { derivedNames, derivedParameters } from '../../core/chat/derived-paramet
 import { forOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelRequest, Proof } from '../../core/models/model.ts';
-import type { JsonValue } from '../../shared/json.ts';
-import { isConditional } from '../../shared/conditional-refusal.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
+import { isConditional } from '../../shared/refusals/conditional-refusal.ts';
 import { hashOf } from './hash-content.ts';
 
 /** `own`: a hash of the parts of the request that the caller brought, as `ownHashes` has it. */

@@ -1,7 +1,7 @@
 import type { Lesson, LessonKind, LessonScope, RememberedLesson } from '../../core/models/lesson.ts';
 import type { LessonMemory, ModelLessons, ModelRequest, Proof, RequestOrigin } from '../../core/models/model.ts';
 import { keyIdOf } from '../../core/callers/people.ts';
-import { FairMap } from '../../shared/fair-map.ts';
+import { FairMap } from '../../shared/fairness/fair-map.ts';
 import { hashOf } from './hash-content.ts';
 import { judgeProof, ownHashes } from './judge-proof.ts';
 

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../core/errors.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json/json.ts';
 import { aboutMakingGrammar, isAboutOutput } from '../remedies/refusal-wordings.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { hashOffer, hashSchema } from '../remedies/hash-content.ts';
 import type { Recognised, Refused, Remedy } from '../remedies/remedy.ts';
 import { findFault } from './find-fault.ts';

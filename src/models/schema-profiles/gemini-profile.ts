@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { describeDropped } from './describe-dropped.ts';
 import { convertInlined, type FlatSchema } from './schema-walk.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { describeDropped } from './describe-dropped.ts';
 import { choicesOf, typesOf } from '../../shared/json-schema/keywords.ts';
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { ownLessons } from '../remedies/lesson-memory.ts';
 import { functionRemedy } from './function-remedy.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { choicesOf, typesOf } from '../../shared/json-schema/keywords.ts';
 import { findByPointer } from '../../shared/json-schema/pointer.ts';
 import { maxHops, referenceOf } from '../../shared/json-schema/resolve.ts';

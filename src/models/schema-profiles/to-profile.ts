@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { toGeminiParameters } from './gemini-profile.ts';
 import { toLlamaCppParameters } from './llama-cpp-profile.ts';

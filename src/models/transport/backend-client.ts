@@ -10,9 +10,9 @@ import {
   type SendOutbound,
   type Trust,
 } from '../../core/outbound.ts';
-import { deepFreeze } from '../../shared/deep-freeze.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { deepFreeze } from '../../shared/json/deep-freeze.ts';
+import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';
 import { readJsonAnswer } from './read-json-answer.ts';

@@ -1,11 +1,11 @@
 import { GatewayError } from '../../core/errors.ts';
-import { hasMoreValuesThan } from '../../shared/json-depth.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../core/outbound.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { parseJsonInWorker } from '../../workers/parse-json.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** A whole JSON answer that is not streamed. */
 const upstreamJsonBytes = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { ExactNumber, isNumber } from '../../shared/exact-number.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import { ExactNumber, isNumber } from '../../shared/json/exact-number.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 import type { BackendClient } from './backend-client.ts';
 
 /** The vectors of an answer with embeddings. @throws GatewayError `upstream_invalid_response` unless there is one for each text */

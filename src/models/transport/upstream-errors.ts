@@ -1,11 +1,11 @@
 import { GatewayError, OutboundError, type ErrorCode, type OutboundFailure } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readText, type OutboundResponse } from '../../core/outbound.ts';
-import { findToolsRefusal } from '../../shared/tools-refusal.ts';
+import { findToolsRefusal } from '../../shared/refusals/tools-refusal.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isContextOverflow } from './context-overflow.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
-import { parseJson } from '../../shared/parse-exactly.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
 
 /** The most characters of a backend's message that are passed on. */
 const maxMessage = 2_000;

@@ -1,8 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isContainer, type JsonObject, type JsonValue } from '../../shared/json.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import { hasMoreTextThan } from '../../shared/text-length.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { hasMoreTextThan } from '../../shared/text/text-length.ts';
 
 /** By the parameters, which are the same object in every request. */
 const entries = new WeakMap<JsonObject, { spec: ToolSpec; entry: JsonObject }>();

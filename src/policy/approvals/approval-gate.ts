@@ -2,7 +2,7 @@ import { isMeantBy, type ApprovalAnswer } from '../../core/user-input/approval.t
 import { responseData, type DataOf } from '../../core/chat/run-event.ts';
 import type { ElicitationReply } from '../../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, conversationOf, type RunContext } from '../../core/runs/run.ts';
 import type { DecidedCall } from '../../core/runs/suspended-run.ts';

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 
 /** Distinguishes this key from others that are derived from the same secret (RFC 5869, section 3.2). */
 const keyLabel = 'toolwharf approval tokens v1';

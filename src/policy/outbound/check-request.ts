@@ -1,6 +1,6 @@
 import { OutboundError } from '../../core/errors.ts';
-import { longestTimerMs } from '../../shared/timer-limits.ts';
-import { headerName } from '../../shared/header-name.ts';
+import { longestTimerMs } from '../../shared/async/timer-limits.ts';
+import { headerName } from '../../shared/text/header-name.ts';
 
 /** RFC 9110 section 5.5: no control character but the tab, and nothing that does not fit into one byte. */
 const headerValue = /^[\t\u0020-\u007e\u0080-\u00ff]*$/u;

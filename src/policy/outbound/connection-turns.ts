@@ -1,5 +1,5 @@
-import { FairQueue } from '../../shared/fair-queue.ts';
-import { groupOf } from '../../shared/fair-shares.ts';
+import { FairQueue } from '../../shared/fairness/fair-queue.ts';
+import { groupOf } from '../../shared/fairness/fair-shares.ts';
 
 /** A request that waits for a connection. */
 export interface ConnectionWait {

@@ -22,7 +22,7 @@ import {
   type Reach,
 } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
-import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { AddressRefused, createNameResolver } from './resolve-names.ts';
 import { ResponseReceiver, type ResponseHead } from './response-receiver.ts';
 

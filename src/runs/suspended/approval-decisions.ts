@@ -4,7 +4,7 @@ import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
 import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError, invalidField, shownId } from '../../core/errors.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { objectionTo } from '../../chat/tool-calls/prepare-tool-call.ts';
 import type { ActiveRuns } from '../active-runs.ts';
 import { alreadyClaimed, type SuspendedRuns } from './suspended-runs.ts';

@@ -1,8 +1,8 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import { isWithin } from '../../core/callers/people.ts';
-import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
-import type { Emit } from '../../shared/emit.ts';
+import { waitAtMost, waitUnlessAborted } from '../../shared/async/wait-for.ts';
+import type { Emit } from '../../shared/async/emit.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { RunStage, StartedRun } from '../started-run.ts';
 import { resumptionEvents } from './suspended-runs.ts';

@@ -1,4 +1,4 @@
-import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json/json.ts';
 import { findByPointer } from './pointer.ts';
 import { maxHops, referenceOf } from './resolve.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json/json.ts';
 
 /** The value at a reference within a document, `#` or `#/…` (RFC 6901, sections 3 to 6); undefined for other references. */
 export function findByPointer(root: JsonObject, reference: string): JsonValue | undefined {

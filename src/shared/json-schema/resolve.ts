@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../json/json.ts';
 import { findByPointer } from './pointer.ts';
 
 /** References that lead to references. Real chains have two or three; a longer one is taken for a circle. */

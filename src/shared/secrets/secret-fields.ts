@@ -1,7 +1,7 @@
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../json/json.ts';
 import { holdsMask, isSecretUrl, redactUrl, restoreUrl } from './secret-urls.ts';
 import { isSecretField, isSecretName } from './secret-names.ts';
-import { ExactNumber } from '../exact-number.ts';
+import { ExactNumber } from '../json/exact-number.ts';
 
 /** In `{"name": "x-api-key", "value": "…"}` these fields name the value. */
 const labels = ['name', 'key', 'header'];

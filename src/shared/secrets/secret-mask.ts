@@ -1,4 +1,4 @@
-import { isContainer, type JsonObject, type JsonValue } from '../json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../json/json.ts';
 
 const hidden = '[secret]';
 

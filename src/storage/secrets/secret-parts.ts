@@ -1,8 +1,8 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isSecretUrl, redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../../shared/secrets/secret-fields.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** The part of a tool server that is stored unencrypted: without its key, its headers, and the secrets in its `path` and `extra`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;

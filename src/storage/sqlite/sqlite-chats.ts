@@ -1,14 +1,14 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { ChatBounds, ChatHit, ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/stores/chat-store.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
-import { chooseLosses } from '../../shared/fair-shares.ts';
+import { chooseLosses } from '../../shared/fairness/fair-shares.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { execute, selectAll, selectFirst } from './connection/select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** How long a chat with `store: true` is stored: as long as OpenAI stores one. */
 export const storedChatMs = 30 * 24 * 60 * 60 * 1000;

@@ -2,8 +2,8 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { ResponseBounds, ResponseStore, StoredResponse } from '../../core/stores/response-store.ts';
-import { chooseLosses } from '../../shared/fair-shares.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { chooseLosses } from '../../shared/fairness/fair-shares.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { createSecretCipher, type SecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
@@ -11,7 +11,7 @@ import { ownedBy } from './owned-by.ts';
 import { execute, selectAll, selectFirst } from './connection/select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import type { QueuedWrite } from './connection/write-queue.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { storedChatMs } from './sqlite-chats.ts';
 
 /** An eighth of the largest database, over all callers. */

@@ -13,13 +13,13 @@ import {
   type RunStore,
   type RunSummary,
 } from '../../core/runs/run-log.ts';
-import type { MostLosses } from '../../shared/fair-shares.ts';
+import type { MostLosses } from '../../shared/fairness/fair-shares.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './connection/select.ts';
 import { lossesIn } from './sqlite-shares.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /**
  * Logs of runs, on the registry's connection. On a connection of its own, each saved run would look to the registry like a change by another process,

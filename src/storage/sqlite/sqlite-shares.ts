@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { chooseLosses, type Loss, type MostLosses, type Share, type ShareBounds } from '../../shared/fair-shares.ts';
+import { chooseLosses, type Loss, type MostLosses, type Share, type ShareBounds } from '../../shared/fairness/fair-shares.ts';
 import { selectAll, selectFirst } from './connection/select.ts';
 
 /** A table with the columns `caller_id` and `characters`. All strings become part of the SQL, so none may come from a request. */

@@ -1,5 +1,5 @@
 import type { ListedTool, Tool } from '../../core/tools/tool.ts';
-import { FairMap } from '../../shared/fair-map.ts';
+import { FairMap } from '../../shared/fairness/fair-map.ts';
 import { charactersPerToken, estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec.ts';
 import { nameInGroups, withinShare } from './offer-tools.ts';
 import type { NamedEntry } from '../definitions/name-functions.ts';

@@ -4,7 +4,7 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { RunSubAgent, Tool } from '../../core/tools/tool.ts';
 import { legalName } from '../definitions/name-functions.ts';
 import { leftOutWarning, type Candidate, type SuppliedFunctions, type ToolSource, type Warning } from '../definitions/tool-source.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { forbiddenToolId, unknownToolId } from '../definitions/tool-ids.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import MiniSearch from 'minisearch';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { chooseLosses, sharesOf } from '../../shared/fair-shares.ts';
+import { chooseLosses, sharesOf } from '../../shared/fairness/fair-shares.ts';
 import { parameterWordsOf } from '../definitions/lazy-spec.ts';
 
 /** Finds functions by keywords: resolves to up to `limit` indexes into the searched list, best match first. */

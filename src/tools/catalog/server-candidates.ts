@@ -8,7 +8,7 @@ import { requireFunctions, type ChosenServer } from '../servers/choose-servers.t
 import type { CallerServers } from '../servers/caller-servers.ts';
 import type { OpenedServer, Opening } from '../definitions/opened-server.ts';
 import { withServerRules } from '../definitions/server-rules.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { connectCandidate, connectFunctionName, needsCredential } from './connect-function.ts';
 import { possibleNames } from '../definitions/name-functions.ts';
 import { listNames, withNames } from './offer-tools.ts';

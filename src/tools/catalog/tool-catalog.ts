@@ -3,8 +3,8 @@ import { textOf, type ChatMessage, type ChatRequest } from '../../core/chat/chat
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
-import { originOf } from '../../shared/document-url.ts';
-import { allThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { originOf } from '../../shared/text/document-url.ts';
+import { allThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { sourceOf, type Candidate, type SuppliedFunctions, type ToolSource } from '../definitions/tool-source.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import type { CallerServers } from '../servers/caller-servers.ts';

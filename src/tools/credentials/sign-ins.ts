@@ -6,7 +6,7 @@ import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in/sign-in.ts';
 import type { SignInStore } from '../../core/stores/sign-in-store.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../../shared/secrets/browser-secrets.ts';
 import type { OAuthClient, PendingAuthorization } from './oauth/oauth-client.ts';
 import { redirectUriOf } from './oauth/client-addresses.ts';

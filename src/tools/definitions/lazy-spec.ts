@@ -1,5 +1,5 @@
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 
 /** Facts about a function whose schema has not been built. */
 interface SpecSummary {

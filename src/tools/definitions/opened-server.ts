@@ -1,6 +1,6 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { Conversion, Operation } from './operation.ts';
 import type { OwnUse } from './own-use.ts';
 

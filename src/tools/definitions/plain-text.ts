@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonValue } from '../../shared/json/json.ts';
 
 /** OpenAI refuses longer descriptions of functions, and no model reads a page about one argument. */
 export const descriptionCharacters = 1_024;

@@ -1,6 +1,6 @@
 import { isMeantBy } from '../../core/user-input/approval.ts';
 import type { RequestToolServer } from '../../core/chat/chat.ts';
-import { isJsonObject, ownValue, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import type { Operation } from './operation.ts';

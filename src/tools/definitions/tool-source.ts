@@ -2,8 +2,8 @@ import type { Caller } from '../../core/callers/caller.ts';
 import type { ChatRequest, McpToolList } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
-import { asSentence } from '../../shared/as-sentence.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { asSentence } from '../../shared/text/as-sentence.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 export type Warning = ToolOffer['warnings'][number];
 

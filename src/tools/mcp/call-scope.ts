@@ -3,7 +3,7 @@ import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/cl
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, type RunContext } from '../../core/runs/run.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
-import { isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { truncateText } from './convert-tools.ts';
 
 /** A progress message. */

@@ -1,5 +1,5 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { readChain, whyLooped } from '../../core/tools/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../definitions/name-functions.ts';

@@ -2,7 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { OutboundError } from '../../core/errors.ts';
 import { describeSchemaIssue, type SchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { unmadeConnections } from '../outgoing/unmade-connections.ts';
-import { withoutExcerpt } from '../../shared/without-excerpt.ts';
+import { withoutExcerpt } from '../../shared/json/without-excerpt.ts';
 
 /**
  * What is known of a request that failed. `never-sent`: it was not executed. `maybe-sent`: it may have taken effect. `answered`: the server returned

@@ -1,10 +1,10 @@
 import { specTypeSchemas, type JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
-import { isDeeperThan, isJsonObject, ownValue, type JsonValue } from '../../shared/json.ts';
-import { hasManyFormalValues } from './bound-validation.ts';
-import { findMisfit } from './find-misfit.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
+import { hasManyFormalValues } from './incoming/bound-validation.ts';
+import { findMisfit } from './incoming/find-misfit.ts';
 import type { StreamEnd } from './transports/bounded-stream.ts';
-import { mcpFormalValues } from './bound-validation.ts';
+import { mcpFormalValues } from './incoming/bound-validation.ts';
 
 /** Notifications of one MCP server: burst and rate. Further ones are dropped. */
 export const mcpNotificationBurst = 2_000;

@@ -4,7 +4,7 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
-import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { callHeaders, callQuery, forwardedHeaders, requestServerHeaders, sessionUserOf } from '../outgoing/connection-headers.ts';
 import { everythingSent, maskOfCredentials, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 

@@ -2,10 +2,10 @@ import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotoco
 import { readChain } from '../../core/tools/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
-import { asSentence } from '../../shared/as-sentence.ts';
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { asSentence } from '../../shared/text/as-sentence.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
-import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
 import { renamedSpec } from '../definitions/lazy-spec.ts';
 import type { McpFunction } from './convert-tools.ts';

@@ -2,9 +2,9 @@ import { StreamableHTTPClientTransport, type CallToolResult, type Client, type T
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
-import { runTurnOf } from '../../shared/foreign-turns.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { runTurnOf } from '../../shared/async/foreign-turns.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { mcpStatusCharacters } from './call-scope.ts';
 import { ClientConnector, type ConnectorOptions } from './connect-client.ts';
 import { truncateText } from './convert-tools.ts';

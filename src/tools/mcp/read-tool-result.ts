@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import { isDeeperThan, type JsonValue } from '../../shared/json.ts';
-import { hasMoreValuesThan } from '../../shared/json-depth.ts';
+import { isDeeperThan, type JsonValue } from '../../shared/json/json.ts';
+import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 

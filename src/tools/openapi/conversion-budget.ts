@@ -1,4 +1,4 @@
-import { isContainer, type JsonValue } from '../../shared/json.ts';
+import { isContainer, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { OmittedOperation } from '../definitions/operation.ts';
 

@@ -1,4 +1,4 @@
-import { headerName } from '../../shared/header-name.ts';
+import { headerName } from '../../shared/text/header-name.ts';
 
 /**
  * Credentials (RFC 9110 sections 7.2, 11), what frames and routes a message (RFC 9112, sections 7.6 and 8.6 of RFC 9110), and what overrides a

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { CallBrowser, PreparedRequest } from '../../core/tools/browser-call.ts';
 import type { Tool, ToolOutcome, ToolSpec } from '../../core/tools/tool.ts';
 import { renamedSpec } from '../definitions/lazy-spec.ts';

@@ -1,6 +1,6 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { isJsonObject } from '../../shared/json.ts';
-import { nearestWord } from '../../shared/nearest-word.ts';
+import { isJsonObject } from '../../shared/json/json.ts';
+import { nearestWord } from '../../shared/text/nearest-word.ts';
 import type { CredentialLocation, CredentialSet, Operation } from '../definitions/operation.ts';
 import { configValue } from '../definitions/server-rules.ts';
 

@@ -1,7 +1,7 @@
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import { withoutUndefined } from '../../shared/without-undefined.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { documentUrl, loadDocument, type LoadOptions } from '../openapi/load/load-document.ts';
 import type { DocumentVersion } from '../definitions/opened-server.ts';

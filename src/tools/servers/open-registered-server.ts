@@ -1,6 +1,6 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
 import type { OpenedServer, Opening, OpeningAttempt, OpenMcp } from '../definitions/opened-server.ts';

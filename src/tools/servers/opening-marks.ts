@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json.ts';
-import { parseJson } from '../../shared/parse-exactly.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
 import type { Opening } from '../definitions/opened-server.ts';
 
 /** After as many unclean ends in a row, the servers that were being opened are suspects. One may be a power cut, or an impatient operator. */

@@ -1,5 +1,5 @@
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { legalName } from '../definitions/name-functions.ts';
 
 /** A function as a frontend describes it. */

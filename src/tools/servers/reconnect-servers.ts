@@ -1,5 +1,5 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { Opening } from '../definitions/opened-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 

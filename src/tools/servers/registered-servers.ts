@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
+import { waitAtMost, waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
 import { failureMemoryMs, type DocumentSignIn, type Opening, type OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
-import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
 export const serverPatienceMs = 2_000;

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatRequest, RequestToolServer } from '../../core/chat/chat.ts';
 import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool } from '../../core/tools/tool.ts';
-import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { trustOf } from './request-trust.ts';
 import { readSpecs, type DescribedFunction } from './read-specs.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';

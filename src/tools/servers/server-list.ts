@@ -1,6 +1,6 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
-import { whenThere, type MaybePromise } from '../../shared/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { Opening } from '../definitions/opened-server.ts';
 import { sourceOf, type ToolSource } from '../definitions/tool-source.ts';
 import { chooseServers, permittedServers, type ChosenServer } from './choose-servers.ts';

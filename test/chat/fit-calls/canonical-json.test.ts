@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { canonicalJson } from '../../../src/chat/fit-calls/canonical-json.ts';
-import { parseJson } from '../../../src/shared/parse-exactly.ts';
+import { parseJson } from '../../../src/shared/json/parse-exactly.ts';
 
 const canonical = (text: string): string => canonicalJson(parseJson(text) ?? null);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { coerceArguments } from '../../../src/chat/fit-calls/coerce-arguments.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
-import { ExactNumber } from '../../../src/shared/exact-number.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
+import { ExactNumber } from '../../../src/shared/json/exact-number.ts';
 
 const list = (items: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'array', items, ...more });
 

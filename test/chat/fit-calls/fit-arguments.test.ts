@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fitArguments } from '../../../src/chat/fit-calls/fit-arguments.ts';
 import type { FittedArguments } from '../../../src/chat/fit-calls/fit-arguments.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { countSteps } from '../../_support/count-steps.ts';
 
 const text = { type: 'string' };

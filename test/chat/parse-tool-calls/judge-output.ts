@@ -3,7 +3,7 @@ import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/answer-piec
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import type { ToolCallParserOptions } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { compileSchema } from '../../../src/validation/compile-schema.ts';
 import type { Tool, ToolSpec } from '../../../src/core/tools/tool.ts';
 

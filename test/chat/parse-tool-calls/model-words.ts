@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 
 /** A call that an answer means. */

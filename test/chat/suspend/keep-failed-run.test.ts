@@ -3,7 +3,7 @@ import type { RunSuspension } from '../../../src/core/runs/suspended-run.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { keepFailedRun } from '../../../src/chat/suspend/keep-failed-run.ts';
-import type { Emit } from '../../../src/shared/emit.ts';
+import type { Emit } from '../../../src/shared/async/emit.ts';
 import { runContext } from '../../_support/tools.ts';
 
 const hello: ChatEvent = { type: 'text', text: 'Hello' };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
 
 const branch = (name: string): JsonObject => ({ type: 'object', properties: { a: { $ref: '#/$defs/node' } }, required: [name] });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { queueEvents } from '../../../src/chat/tool-calls/queue-events.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import type { EventType, RunEvent } from '../../../src/core/chat/run-event.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 
 const eventOf = (id: string, type: EventType = 'tool.call', data: JsonObject = {}): ChatEvent => ({
   type: 'run-event',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { endCauseOf, errorThatEnded } from '../../../src/core/runs/end-cause.ts';
-import { StopReading } from '../../../src/shared/emit.ts';
+import { StopReading } from '../../../src/shared/async/emit.ts';
 
 const running = new AbortController().signal;
 const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');

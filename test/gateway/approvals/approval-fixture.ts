@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import type { PendingApproval } from '../../../src/core/user-input/approval.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';

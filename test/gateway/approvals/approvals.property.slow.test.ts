@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelBackend } from '../../../src/core/models/model.ts';
 import { memoryRegistry, memoryRuns, memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { backendOf } from '../../_support/build-app.ts';

@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { BrowserCall } from '../../../src/core/tools/browser-call.ts';
 import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { ada, openDoor } from '../requests/socket-fixture.ts';
 import type { Door, DoorOptions, Script } from '../requests/socket-fixture.ts';
-import { ExactNumber } from '../../../src/shared/exact-number.ts';
+import { ExactNumber } from '../../../src/shared/json/exact-number.ts';
 
 interface Frame {
   type: string;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { calls, says } from '../../_support/scripted-model.ts';

@@ -1,7 +1,7 @@
 import { OpenAI } from 'openai';
 import { expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen, readChunks } from '../../_support/build-app.ts';
 import { calls } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';

@@ -7,7 +7,7 @@ import OpenAI, { toFile } from 'openai';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BackendConfig } from '../../../src/app/config/backends.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { formParts } from '../../../src/http/body/read-form.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { listen } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { mcpHttpServer } from '../../_support/mcp-http-server.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';

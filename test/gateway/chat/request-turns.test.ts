@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { addressOwner } from '../../../src/http/auth/address-owner.ts';
 import { createRequestTurns } from '../../../src/http/request-turns.ts';
-import { FairQueue } from '../../../src/shared/fair-queue.ts';
-import { groupOf } from '../../../src/shared/fair-shares.ts';
+import { FairQueue } from '../../../src/shared/fairness/fair-queue.ts';
+import { groupOf } from '../../../src/shared/fairness/fair-shares.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 
 it('so many requests begin in a turn, and the others in later ones, in their order', async () => {

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { GeneratedModel } from '../../_support/scripted-model.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';

@@ -2,7 +2,7 @@ import { OpenAI } from 'openai';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatStore } from '../../../src/core/stores/chat-store.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { memoryChats } from '../../_support/memory-stores.ts';
 import { backendOf, listen, readChunks, testApp } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';

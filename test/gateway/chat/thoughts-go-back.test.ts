@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';

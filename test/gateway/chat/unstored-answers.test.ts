@@ -3,7 +3,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { ChatStore } from '../../../src/core/stores/chat-store.ts';
 import type { WaitingRunStore } from '../../../src/core/runs/suspended-run.ts';
 import type { ResponseStore } from '../../../src/core/stores/response-store.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen, readChunks } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { memoryChats, memoryStores } from '../../_support/memory-stores.ts';

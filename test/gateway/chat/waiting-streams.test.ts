@@ -4,7 +4,7 @@ import { calls, says } from '../../_support/scripted-model.ts';
 import { readSeen } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
 import { bankGateway, call, decide, ended, linkOf, pathsSent, readRun, visit } from '../approvals/approval-fixture.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { Asked } from '../approvals/approval-fixture.ts';
 import { waitFor } from '../../_support/wait-for.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf, listen, testApp } from '../../_support/build-app.ts';
 import { calls, generatedBy, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';

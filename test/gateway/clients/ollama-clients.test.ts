@@ -2,7 +2,7 @@ import { generateText, isStepCount, streamText, tool } from 'ai';
 import { createOllama } from 'ai-sdk-ollama';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { answerOf, documentOf, gatewayOf, serverOf } from '../gateway.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { readChunks } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { functionGateway } from '../functions/function-gateway.ts';

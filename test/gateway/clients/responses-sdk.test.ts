@@ -7,7 +7,7 @@ import type { ResponseInputItem } from 'openai/resources/responses/responses';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf, listen, testApp } from '../../_support/build-app.ts';
 import { mcpHttpServer } from '../../_support/mcp-http-server.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';

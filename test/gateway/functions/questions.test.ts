@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { constrainOutput, openAiForms } from '../../../src/models/constrain-output.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { neverAnswers } from '../../tools/scripted-send.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';

@@ -4,7 +4,7 @@ import { pullFrom } from '../../_support/emit-and-pull.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { timeoutMessage } from '../../../src/chat/tool-calls/execute-tool-call.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { calls, finderOf, says, ScriptedModel } from '../../_support/scripted-model.ts';

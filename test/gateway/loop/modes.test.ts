@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { timeServerDocument } from '../../../src/demo/time/openapi-document.ts';
 import { createDemoBackend, demoModel } from '../../../src/models/demo/demo-model.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';

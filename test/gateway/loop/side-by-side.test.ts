@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parseToolServerConnections } from '../../../src/storage/tool-server-connection.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { calls, says } from '../../_support/scripted-model.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import type { ChatMessage, ModelEvent, ToolCall } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { backendOf, listen } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';

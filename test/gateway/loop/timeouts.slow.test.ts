@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';

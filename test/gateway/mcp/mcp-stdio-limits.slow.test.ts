@@ -2,7 +2,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/client';
 import { expect, it, onTestFinished } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { isDeeperThan } from '../../../src/shared/json.ts';
+import { isDeeperThan } from '../../../src/shared/json/json.ts';
 import { explainMcpFailure } from '../../../src/tools/mcp/explain-mcp-failure.ts';
 import { createAnswerWatch } from '../../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../../src/tools/mcp/call-scope.ts';

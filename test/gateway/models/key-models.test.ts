@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf, listen } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { calls, ScriptedModel, says } from '../../_support/scripted-model.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { documentWith } from '../../tools/scripted-send.ts';

@@ -1,7 +1,7 @@
 import { Ollama } from 'ollama';
 import { describe, expect, it } from 'vitest';
 import { ollamaVersion } from '../../../src/http/dialects/ollama/ollama-entries.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf, listen, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { startOllamaServer } from '../../_support/ollama-server.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
-import { isJsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
+import { isJsonObject } from '../../../src/shared/json/json.ts';
 import type { OutboundResponse } from '../../../src/core/outbound.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { testApp } from '../../_support/build-app.ts';

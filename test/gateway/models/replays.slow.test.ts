@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';

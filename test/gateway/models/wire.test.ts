@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import { ollamaEnd, ollamaLine, startOllamaServer } from '../../_support/ollama-server.ts';

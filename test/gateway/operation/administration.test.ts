@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { startOllamaServer } from '../../_support/ollama-server.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { renderApiPage } from '../../../src/http/pages/api-page.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { testApp } from '../../_support/build-app.ts';
 
 it('the page of the API shows every operation and schema, and loads nothing', async () => {

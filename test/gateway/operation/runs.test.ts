@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { memoryRuns } from '../../_support/memory-stores.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelBackend } from '../../../src/core/models/model.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../../_support/build-app.ts';

@@ -4,7 +4,7 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { skipWithout } from '../../_support/missing.ts';
 import { program } from '../../_support/program.ts';
 import { missingForSmallDisk, onSmallDisk } from '../../_support/small-disk.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import type { OutboundRequest } from '../../../src/core/outbound.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { directSend } from '../../_support/direct-send.ts';

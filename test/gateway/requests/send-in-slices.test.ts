@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { sendInSlices } from '../../../src/http/routes/send-in-slices.ts';
 
 async function answerTo(value: JsonObject): Promise<{ type: unknown; body: unknown }> {

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { Caller } from '../../../src/core/callers/caller.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ToolInvocation } from '../../../src/core/tools/tool.ts';
 import { installErrorHandling } from '../../../src/http/errors/error-handler.ts';
 import { socketRoute } from '../../../src/http/routes/chats/socket.ts';

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf, listen, testApp } from '../../_support/build-app.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../../_support/fake-browser.ts';

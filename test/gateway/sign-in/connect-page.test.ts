@@ -1,7 +1,7 @@
 import { connectPage } from '../../../src/http/pages/connect-page.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { textOfPage, visit } from '../approvals/approval-fixture.ts';

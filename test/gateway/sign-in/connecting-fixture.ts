@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import type { PendingConnect } from '../../../src/core/user-input/connect.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import type { PendingConnect } from '../../../src/core/user-input/connect.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen, readChunks } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';

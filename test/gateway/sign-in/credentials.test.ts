@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import type { OutboundRequest, OutboundResponse } from '../../../src/core/outbound.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { backendOf, listen } from '../../_support/build-app.ts';

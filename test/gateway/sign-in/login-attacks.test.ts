@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { returnPath } from '../../../src/http/routes/access/return-path.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { handMadeOpenId, openIdClient } from '../../_support/hand-made-openid.ts';
 import type { HandMadeOpenId, OpenIdFaults } from '../../_support/hand-made-openid.ts';
 import { scriptedBrowser } from '../../_support/scripted-browser.ts';

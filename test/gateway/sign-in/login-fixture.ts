@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { authorizationServer, passwordOf } from '../../_support/authorization-server.ts';
 import type { AuthorizationServer } from '../../_support/authorization-server.ts';
 import type { BrowserPage, ScriptAnswer, ScriptedBrowser } from '../../_support/scripted-browser.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { OAuthCredential } from '../../../src/core/sign-in/credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { readSignIn } from '../../../src/tools/openapi/document/read-sign-in.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';

@@ -4,7 +4,7 @@ import { generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import type { OidcSettings } from '../../../src/policy/oidc-callers.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen } from '../../_support/build-app.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { forgedTokens } from '../../_support/forged-tokens.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { protectedMcpServer } from '../../_support/protected-servers.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { handMadePeers, secrets } from '../../_support/hand-made-authorization.ts';
 import type { Faults, HandMadePeers } from '../../_support/hand-made-authorization.ts';
 import { scriptedBrowser } from '../../_support/scripted-browser.ts';

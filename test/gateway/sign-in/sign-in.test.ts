@@ -1,6 +1,6 @@
 import { OpenAI } from 'openai';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import type { AuthorizationServer } from '../../_support/authorization-server.ts';
 import { readChunks } from '../../_support/build-app.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import type { OutboundRequest } from '../../../src/core/outbound.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen } from '../../_support/build-app.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { mcpHttpServer } from '../../_support/mcp-http-server.ts';

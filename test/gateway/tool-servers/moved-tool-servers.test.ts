@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { testApp } from '../../_support/build-app.ts';

@@ -7,7 +7,7 @@ import { moveSchema } from '../../../src/http/openapi-tools/movable-schema.ts';
 import { createToolDocument } from '../../../src/http/openapi-tools/tool-document.ts';
 import { sendPieces } from '../../../src/http/routes/send-in-slices.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { answerOf, documentOf, gatewayOf, serverOf } from '../gateway.ts';

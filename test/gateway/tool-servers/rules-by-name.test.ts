@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { testApp } from '../../_support/build-app.ts';
 
 const document = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { listen } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';

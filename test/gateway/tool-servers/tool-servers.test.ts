@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ListedTool } from '../../../src/core/tools/tool.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { createLayeredRegistry } from '../../../src/storage/layered-registry.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';

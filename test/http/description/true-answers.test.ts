@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { passedPaths } from '../../../src/core/models/pass-on.ts';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { undescribedRoutes } from '../../../src/http/routes/gateway/described-routes.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { answerChecker } from '../../_support/check-answers.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { answerOf, documentOf, gatewayOf, serverOf } from '../../gateway/gateway.ts';

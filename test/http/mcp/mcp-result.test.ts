@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonValue } from '../../../src/shared/json.ts';
+import type { JsonValue } from '../../../src/shared/json/json.ts';
 import type { ToolFile, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { toMcpResult } from '../../../src/http/mcp/mcp-result.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { emitAnswer, upstreamSliceBytes } from '../../../src/models/answers/answer-stream.ts';
 import type { AnswerStream } from '../../../src/models/answers/answer-stream.ts';
-import type { Emit } from '../../../src/shared/emit.ts';
+import type { Emit } from '../../../src/shared/async/emit.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 
 /** Each byte is a character of text; `.` ends the answer, and `!` is a fault. */

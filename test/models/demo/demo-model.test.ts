@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { ChatMessage, ModelEvent } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { createDemoBackend, demoModel } from '../../../src/models/demo/demo-model.ts';

@@ -2,7 +2,7 @@ import { assert, integer, nat, option, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { chooseContextSize } from '../../../src/models/ollama/choose-context-size.ts';
-import { estimateTokens, textTokens } from '../../../src/shared/estimate-tokens.ts';
+import { estimateTokens, textTokens } from '../../../src/shared/text/estimate-tokens.ts';
 import type { ContextSizeRequest } from '../../../src/models/ollama/choose-context-size.ts';
 
 const user = (content: string) => ({ role: 'user' as const, content });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { fitGrammar } from '../../../src/models/ollama/fit-grammar.ts';
 import { grammarSize } from '../../../src/models/ollama/grammar-size.ts';
 

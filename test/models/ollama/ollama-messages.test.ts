@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { toOllamaMessages, toOllamaTools } from '../../../src/models/ollama/ollama-messages.ts';
 
 const picture = 'data:image/png;charset=binary;base64,iVBORw0KGgo=';

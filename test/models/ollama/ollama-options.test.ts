@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { toOllamaParameters } from '../../../src/models/ollama/ollama-options.ts';
 import type { ThinkingControl } from '../../../src/models/ollama/ollama-options.ts';
 

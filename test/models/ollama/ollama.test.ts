@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { createOllama } from '../../../src/models/ollama/ollama.ts';
 import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';

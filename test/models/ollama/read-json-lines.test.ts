@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { BackendClient } from '../../../src/models/transport/backend-client.ts';
 import { JsonLines } from '../../../src/models/ollama/read-json-lines.ts';
 

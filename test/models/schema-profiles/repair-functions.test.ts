@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { findFault } from '../../../src/models/schema-profiles/find-fault.ts';

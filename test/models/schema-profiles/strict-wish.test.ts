@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelBackend } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';

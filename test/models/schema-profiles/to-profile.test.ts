@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isJsonObject } from '../../../src/shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import { isJsonObject } from '../../../src/shared/json/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { simplifyParameters } from '../../../src/models/schema-profiles/simplify-parameters.ts';
 import { profileOf, specInProfile, toProfile, type SchemaProfile } from '../../../src/models/schema-profiles/to-profile.ts';
 

@@ -3,7 +3,7 @@ import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { toOllamaTools } from '../../../src/models/ollama/ollama-messages.ts';
 import { toChatBody } from '../../../src/models/openai/openai-messages.ts';
 import { toFunctionEntry, writeBody } from '../../../src/models/transport/write-body.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { askModel } from '../../_support/model-answers.ts';
 import { countTurns } from '../../_support/count-turns.ts';
 

@@ -3,7 +3,7 @@ import { definitionOf } from '../../../src/policy/approvals/remembered-approvals
 import type { ApprovalAnswer } from '../../../src/core/user-input/approval.ts';
 import type { RunSuspension } from '../../../src/core/runs/suspended-run.ts';
 import type { ElicitationReply } from '../../../src/core/user-input/elicitation.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { PresetRecord } from '../../../src/core/stores/preset.ts';
 import { createResumedRun } from '../../../src/chat/suspend/resumed-run.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';

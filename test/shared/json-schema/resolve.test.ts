@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { maxHops, resolveSchema } from '../../../src/shared/json-schema/resolve.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 
 const root: JsonObject = {
   $defs: {

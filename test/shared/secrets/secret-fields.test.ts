@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { redactUrl, secretsInUrl } from '../../../src/shared/secrets/secret-urls.ts';
 import { redactSecretFields, restoreSecretFields } from '../../../src/shared/secrets/secret-fields.ts';
 import { isSecretName } from '../../../src/shared/secrets/secret-names.ts';

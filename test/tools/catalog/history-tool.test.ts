@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse-chat-body.ts';
 import { createHistoryTool } from '../../../src/tools/catalog/history-tool.ts';
 import { connectedTools } from '../../_support/connected-tools.ts';

@@ -4,7 +4,7 @@ import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import type { OAuthClient, OAuthClientOptions, PendingAuthorization } from '../../../src/tools/credentials/oauth/oauth-client.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { passwordOf } from '../../_support/authorization-server.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { handMadePeers, secrets } from '../../_support/hand-made-authorization.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { handMadePeers, metadataOf } from '../../_support/hand-made-authorization.ts';
 import type { Faults } from '../../_support/hand-made-authorization.ts';

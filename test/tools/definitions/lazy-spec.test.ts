@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { estimateFunctionTokens, lazySpec, parameterWordsOf, renamedSpec } from '../../../src/tools/definitions/lazy-spec.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 
 const parameters: JsonObject = {
   type: 'object',

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { Tool } from '../../../src/core/tools/tool.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';

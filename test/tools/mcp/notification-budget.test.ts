@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { CallScope } from '../../../src/tools/mcp/call-scope.ts';
 import { createNotificationBudget, mcpNotificationBurst, mcpDroppedNotifications } from '../../../src/tools/mcp/incoming-messages.ts';
-import { createNotificationBudgets } from '../../../src/tools/mcp/notification-budgets.ts';
+import { createNotificationBudgets } from '../../../src/tools/mcp/incoming/notification-budgets.ts';
 
 const progress: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
 const answer: JSONRPCMessage = { jsonrpc: '2.0', id: 1, result: {} };

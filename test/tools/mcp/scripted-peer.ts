@@ -1,7 +1,7 @@
 import type { CallToolResult, JSONRPCMessage, Tool, Transport } from '@modelcontextprotocol/client';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import type { ElicitRequestFormParams, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { OutboundRequest, SendOutbound } from '../../../src/core/outbound.ts';
 import type { CreateTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { ArgumentError, buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import type { Operation } from '../../../src/tools/definitions/operation.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { toProfile } from '../../../src/models/schema-profiles/to-profile.ts';
 import { createRegisteredBudget } from '../../../src/tools/openapi/conversion-budget.ts';
 import type { Conversion } from '../../../src/tools/definitions/operation.ts';

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { isJsonObject, type JsonObject } from '../../../src/shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../src/shared/json/json.ts';
 import { buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations, type Operation } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import { createBaseUrls } from '../../../src/tools/openapi/document/server-base-url.ts';

@@ -4,7 +4,7 @@ import oasToHar from '@readme/oas-to-har';
 import Oas from 'oas';
 import { expect, it } from 'vitest';
 import { compileSchema } from '../../../src/validation/compile-schema.ts';
-import { isJsonObject, type JsonObject } from '../../../src/shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../src/shared/json/json.ts';
 import type { PreparedRequest } from '../../../src/core/tools/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { buildRequest } from '../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../src/tools/openapi/convert/convert-operations.ts';
 import type { CredentialSet } from '../../../src/tools/definitions/operation.ts';
 import { applyCredential, type Credential, type AppliedCredential } from '../../../src/tools/outgoing/apply-credential.ts';

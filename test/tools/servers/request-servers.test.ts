@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RequestToolServer } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { BrowserCall, CallBrowser } from '../../../src/core/tools/browser-call.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';

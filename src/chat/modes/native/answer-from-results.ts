@@ -2,8 +2,8 @@ import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
-import type { Emit } from '../../../shared/emit.ts';
-import { withRemedies } from '../../../shared/with-remedies.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
+import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
 import { withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../messages/inline-tool-results.ts';
 

@@ -1,8 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { FinishReason, ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
-import { runSteps, type Emit } from '../../../shared/emit.ts';
-import { isDeeperThan, type JsonValue } from '../../../shared/json.ts';
+import { runSteps, type Emit } from '../../../shared/async/emit.ts';
+import { isDeeperThan, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
@@ -15,7 +15,7 @@ import { demandedForm } from '../demanded-form.ts';
 import { repairInWorker } from '../repair-in-worker.ts';
 import { slicesOf } from '../slices-of.ts';
 import { ReadTexts } from './read-texts.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 interface RecoveryOptions {
   backend: ModelBackend;

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
-import { withRemedies } from '../../../shared/with-remedies.ts';
+import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
 
 const fields = ['reasoning_content', 'reasoning', 'thinking', 'reasoning_details'];
 

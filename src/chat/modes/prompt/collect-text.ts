@@ -1,7 +1,7 @@
 import type { ModelEvent } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
-import { StopReading, type Emit } from '../../../shared/emit.ts';
+import { StopReading, type Emit } from '../../../shared/async/emit.ts';
 
 interface CollectedText {
   text: string;

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { OutputForm } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { narrowParameters, toStrict } from './narrow-schema.ts';

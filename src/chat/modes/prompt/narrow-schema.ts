@@ -1,7 +1,7 @@
-import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { choicesOf } from '../../../shared/json-schema/keywords.ts';
 import { resolveSchema } from '../../../shared/json-schema/resolve.ts';
-import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';
+import { ExactNumber, isWhole } from '../../../shared/json/exact-number.ts';
 
 /** Parts of a schema beyond these limits become `{}`, which allows anything. That is safe: arguments are validated against the full schema later. */
 const maxDepth = 5;

@@ -1,4 +1,4 @@
-import { isDeeperThan, type JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, type JsonObject } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { findOfferedName } from '../../fit-calls/find-offered-name.ts';
@@ -15,7 +15,7 @@ import {
 } from '../../parse-tool-calls/parse-selection.ts';
 import type { WordsAround } from '../../parse-tool-calls/words-around.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
-import { parseAsWritten } from '../../../shared/parse-exactly.ts';
+import { parseAsWritten } from '../../../shared/json/parse-exactly.ts';
 
 /** Characters of an answer that are searched for a selection: one call with the longest arguments fits. */
 const selectionCharacters = 300_000;

@@ -1,7 +1,7 @@
 import { textOf, type ChatMessage, type ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { Emit } from '../../../shared/emit.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { RequestPurpose } from '../../../core/models/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';

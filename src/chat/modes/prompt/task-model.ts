@@ -2,7 +2,7 @@ import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FoundModel, ModelFinder } from '../../../core/models/model.ts';
-import type { Emit } from '../../../shared/emit.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
 
 interface TaskModelOptions {
   models: ModelFinder;

@@ -1,8 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { textOf, type ChatMessage, type FinishReason, type ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { runSteps, StopReading, type Emit } from '../../../shared/emit.ts';
-import { withRemedies } from '../../../shared/with-remedies.ts';
+import { runSteps, StopReading, type Emit } from '../../../shared/async/emit.ts';
+import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';

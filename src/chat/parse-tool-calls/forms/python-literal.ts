@@ -1,8 +1,8 @@
-import { isContainer, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { matchEnd, spaceEnd } from '../answer-text.ts';
 import { objectOfEntries } from '../parse-json.ts';
-import { toNumber } from '../../../shared/exact-number.ts';
+import { toNumber } from '../../../shared/json/exact-number.ts';
 
 /** A literal, or undefined. */
 export function parsePythonLiteral(text: string): JsonValue | undefined {

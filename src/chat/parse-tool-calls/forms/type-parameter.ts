@@ -1,7 +1,7 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { parseStrictly } from '../parse-json.ts';
 import { parsePythonLiteral } from './python-literal.ts';
-import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';
+import { ExactNumber, isWhole } from '../../../shared/json/exact-number.ts';
 
 /**
  * The value of a parameter that was written as bare text between tags. If the schema says string, it stays text, whatever it looks like;

@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
-import { parseExactly, withPlainNumbers } from '../../../shared/parse-exactly.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import { parseExactly, withPlainNumbers } from '../../../shared/json/parse-exactly.ts';
 import { canonicalJson } from '../../fit-calls/canonical-json.ts';
 import type { ReadCall } from '../answer-pieces.ts';
 import { hidingMarks } from '../marks.ts';

@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 
 /** Serializes the events of a run into an answer, streamed or not. */
 export interface AnswerFormat {

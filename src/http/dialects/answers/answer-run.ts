@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import { forbidRetry, suppressErrorLine } from '../../errors/error-handler.ts';

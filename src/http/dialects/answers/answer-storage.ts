@@ -2,9 +2,9 @@ import type { Caller } from '../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { Release } from '../../../core/callers/rate-limit.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
-import type { Emit } from '../../../shared/emit.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import type { MaybePromise } from '../../../shared/maybe-promise.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
 import type { AnswerFormat } from './answer-format.ts';
 import type { ParsedRequest } from '../dialect.ts';
 

@@ -4,7 +4,7 @@ import { warningEvent, type CallerWarning } from '../../../core/chat/caller-warn
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
 import type { LoggedEvent, RunLog } from '../../../core/runs/run-log.ts';
-import { textIn } from '../../../shared/json.ts';
+import { textIn } from '../../../shared/json/json.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';

@@ -3,7 +3,7 @@ import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { ChatEvent, Source } from '../../../core/chat/chat.ts';
 import type { PendingConnect } from '../../../core/user-input/connect.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { isNotStored } from './not-stored.ts';
 
 /** Collects the gateway's own fields of an answer, which are written beside those of its dialect. */

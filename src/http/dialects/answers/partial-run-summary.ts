@@ -1,6 +1,6 @@
 import type { ChatEvent, Source } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { toGatewayError } from '../../errors/error-handler.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Emit } from '../../../shared/emit.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
 import { limits } from '../../../core/limits.ts';
 import { serverSentEvents } from './server-sent-events.ts';
 import { streamReply } from './stream-reply.ts';

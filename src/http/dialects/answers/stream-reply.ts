@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import type { Emit } from '../../../shared/emit.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
 import { headersOf, whenDrained } from '../../raw-answer.ts';
 import type { StreamEncoder } from './answer-format.ts';
 

@@ -1,6 +1,6 @@
 import type { ToolCall } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 
 /** A body without the deprecated `functions`, `function_call` and role `function`. `isLegacy`: its answer has to use `function_call`. */
 interface ModernBody {

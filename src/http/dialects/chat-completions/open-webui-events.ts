@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { StatusLine, type Status } from './status-line.ts';
 
 /** A part of a chunk for Open WebUI: an event of its own, which it shows and stores with the message, or images of the answer itself. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
 import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { refusalIn } from '../../../core/chat/refusal.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import { errorBody } from '../../errors/error-handler.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
 import { nestedFunctionForm } from '../requests/function-form.ts';
 import { namesTools, openParameters, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';

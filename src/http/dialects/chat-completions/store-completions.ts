@@ -3,8 +3,8 @@ import { textOf, type ChatEvent, type ChatMessage, type ChatRequest } from '../.
 import type { ChatStore, ChatTexts } from '../../../core/stores/chat-store.ts';
 import { invalidField, type GatewayError } from '../../../core/errors.ts';
 import type { RunStage } from '../../../runs/started-run.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
-import { hasMoreTextThan } from '../../../shared/text-length.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import { hasMoreTextThan } from '../../../shared/text/text-length.ts';
 import type { AnswerCollector } from '../answers/answer-format.ts';
 import { notStoredFor } from '../answers/not-stored.ts';
 import { AnswerSaver, BoundedCollector, storedAnswerCharacters, warnTooLarge } from '../answers/store-answer.ts';

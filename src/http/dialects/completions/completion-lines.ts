@@ -1,7 +1,7 @@
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
 import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json/json.ts';
 import { errorBody } from '../../errors/error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
 import { choiceOf } from '../answers/first-choice.ts';

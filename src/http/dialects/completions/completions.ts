@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { openParameters, toGatewayPart } from '../requests/gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';

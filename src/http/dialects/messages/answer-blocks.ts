@@ -1,10 +1,10 @@
 import { withCanonicalArguments } from '../../../chat/messages/repair-history.ts';
 import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
 import { sealThought } from './thinking-signature.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** Which blocks a client is shown besides text and its own calls. */
 export interface ShownBlocks {

@@ -1,7 +1,7 @@
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
 import { refusalIn } from '../../../core/chat/refusal.ts';
 import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 
 /** The fields at the end of an answer. */

@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../../core/chat/chat.ts';
-import { estimateTokens } from '../../../shared/estimate-tokens.ts';
+import { estimateTokens } from '../../../shared/text/estimate-tokens.ts';
 import { withSystemParam } from '../requests/gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import { countedSchema } from './messages-body-schema.ts';

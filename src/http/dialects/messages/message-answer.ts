@@ -1,5 +1,5 @@
 import { refusalIn } from '../../../core/chat/refusal.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
 import { isOfFurtherChoice } from '../answers/first-choice.ts';
 import { serverSentEvents } from '../answers/server-sent-events.ts';

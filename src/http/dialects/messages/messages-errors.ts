@@ -1,5 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { errorBody, type ErrorFormat } from '../../errors/error-handler.ts';
 import { isForAnthropic } from './model-info.ts';
 

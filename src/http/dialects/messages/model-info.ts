@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import type { ModelRecord } from '../../../core/models/model.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseInput } from '../../parse-input.ts';
 
 /** Whether a request means Anthropic's API where OpenAI's has the same path: their clients always name its version. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ChatRequest, McpToolFilter, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { requireMcpUrl, toMcpPart } from '../requests/mcp-servers.ts';
 import type { CountedBody } from './messages-body-schema.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { ReturnedJson } from '../requests/returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { CallerFunction, ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import type { CountedBody } from './messages-body-schema.ts';
 import { toolsetType } from './read-mcp-servers.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import type { ReturnedJson } from '../requests/returned-json.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { CommonBody } from './ollama-body-schema.ts';
 
 interface LineOptions extends JsonObject {

@@ -1,5 +1,5 @@
 import type { CallerFunction } from '../../../core/chat/chat.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { isHiddenTask } from '../requests/is-hidden-task.ts';
 import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import { modelParams, namesTools, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FoundModel, ModelRecord } from '../../../core/models/model.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 
 /** The version of Ollama whose API this is. Clients choose by it which features they use. */
 export const ollamaVersion = '0.32.15';

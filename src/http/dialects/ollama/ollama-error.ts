@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { ErrorFormat } from '../../errors/error-handler.ts';
 
 /** Ollama's error: a text. Further fields say what a run did before it. */

@@ -1,7 +1,7 @@
 import { withDerived } from '../../../core/chat/derived-parameters.ts';
 import { withOllamaOnly } from '../../../core/chat/for-ollama-only.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import type { CommonBody } from './ollama-body-schema.ts';
 
 /** Ollama's options for which OpenAI's API has a parameter. An Ollama backend converts them back; it is the only one that gets the others. */

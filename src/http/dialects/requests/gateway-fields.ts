@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { ChatMessage, ChatRequest, RequestToolServer } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
-import { toDocumentUrl } from '../../../shared/document-url.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
-import { approvalsByName, blocksByName } from '../../../shared/name-pattern.ts';
-import { longestTimerMs } from '../../../shared/timer-limits.ts';
+import { toDocumentUrl } from '../../../shared/text/document-url.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import { approvalsByName, blocksByName } from '../../../shared/text/name-pattern.ts';
+import { longestTimerMs } from '../../../shared/async/timer-limits.ts';
 import { hasMoreKeys } from './parse-fields.ts';
 
 /** Replacements in system prompts; frontends send about ten. */

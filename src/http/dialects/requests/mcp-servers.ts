@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { McpToolFilter, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { parseFields } from './parse-fields.ts';
 
 const toolNames = z.array(z.string().max(limits.mcpNameCharacters)).max(limits.mcpTools);

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { parseToFirstIssue } from '../../../shared/parse-to-first-issue.ts';
 
 /** Fields of a chat's body, known and unknown ones. */

@@ -1,7 +1,7 @@
 import { limits } from '../../../core/limits.ts';
-import { isTextDeeperThan, valuesIn } from '../../../shared/json-depth.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { isTextDeeperThan, valuesIn } from '../../../shared/json/json-depth.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** Values in all the texts of a request that only the gateway reads, such as signatures of thoughts: six thousand of those, and parsing takes 20 ms. */
 export const returnedValues = 20_000;

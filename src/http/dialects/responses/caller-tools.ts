@@ -2,11 +2,11 @@ import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { CallerFunction, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { invalidField, type GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { parseMcpTool } from '../requests/mcp-servers.ts';
 import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from './request-schema.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** The caller's tool that an offered function stands for. */
 export type OriginalTool = {

@@ -1,6 +1,6 @@
 import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 
 /**
  * Parts of a message or of a call's output, in the gateway's types. A list with only text becomes a text, and an empty list an empty text, because backends refuse lists without

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { RequestedDecision } from '../../../core/user-input/approval.ts';
 import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { ReturnedJson } from '../requests/returned-json.ts';
 import { approvalRequestId, runIdOf } from './approval-request-id.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { ReturnedJson } from '../requests/returned-json.ts';
 
 /** The first characters of what this gateway has written; another server wrote anything else. */

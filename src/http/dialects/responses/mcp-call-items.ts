@@ -1,5 +1,5 @@
 import type { DataOf } from '../../../core/chat/run-event.ts';
-import type { JsonValue } from '../../../shared/json.ts';
+import type { JsonValue } from '../../../shared/json/json.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
 import { approvalRequestId } from './approval-request-id.ts';
 import { labelOfServer } from './caller-tools.ts';

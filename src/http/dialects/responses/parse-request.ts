@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { maxCallerWarnings, type CallerWarning } from '../../../core/chat/caller-warning.ts';
 import { textOf, type ChatMessage, type ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
 import { modelParams, namesTools, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
 import { isOfFurtherChoice } from '../answers/first-choice.ts';

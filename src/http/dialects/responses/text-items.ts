@@ -1,5 +1,5 @@
 import type { ResponseOutputText } from 'openai/resources/responses/responses';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { writeReasoning } from './kept-reasoning.ts';
 import type { ItemList } from './item-list.ts';
 import type { DeltaTarget, ItemStatus, MessageItem, ReasoningItem } from './output-items.ts';

@@ -1,4 +1,4 @@
-import { waitUnlessAborted } from '../../../shared/wait-for.ts';
+import { waitUnlessAborted } from '../../../shared/async/wait-for.ts';
 
 /** A chat in the queue of its conversation. */
 export interface QueuedChat {

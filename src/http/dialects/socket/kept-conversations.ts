@@ -3,7 +3,7 @@ import { forAnotherModel } from '../../../chat/messages/round-messages.ts';
 import { textOf, type ChatMessage } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** All stored conversations, encrypted. Beyond it the caller with the most loses the oldest ones. */
 export const conversationsLimit = 10_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ElicitationRequest } from '../../../core/user-input/elicitation.ts';
 import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
-import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseInPlace, parseJsonBody } from '../../body/parse-json-body.ts';

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 
 /** Sends a frame; false when there is no such session. */
 type SessionOutbox = (frame: JsonObject) => Promise<boolean>;

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { MaybePromise } from '../../../shared/maybe-promise.ts';
-import { longestTimerMs } from '../../../shared/timer-limits.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
+import { longestTimerMs } from '../../../shared/async/timer-limits.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
 
 interface SocketKeyOptions {

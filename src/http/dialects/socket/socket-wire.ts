@@ -1,7 +1,7 @@
 import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat/chat.ts';
 import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { DataOf, RunEvent } from '../../../core/chat/run-event.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';

@@ -4,7 +4,7 @@ import type { OwnCredentials, ShownCredential } from '../../../core/sign-in/cred
 import { unknownId } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { keyIdOf, personCallerId } from '../../../core/callers/people.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { SignIns } from '../../../core/sign-in/sign-in.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';

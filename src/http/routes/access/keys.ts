@@ -4,8 +4,8 @@ import type { ApiKeys, KeyFields } from '../../../admin/api-keys.ts';
 import { fixedCallerId } from '../../../core/callers/caller.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../core/stores/registry.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import { visibleText } from '../../../shared/visible-text.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import { visibleText } from '../../../shared/text/visible-text.ts';
 import { parseInput } from '../../parse-input.ts';
 import { peopleRule, toPeopleRule, toUsersWire } from './people-rule.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
 import type { SignIns } from '../../../core/sign-in/sign-in.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import { cookiesIn } from './cookies.ts';
 import { installFormPages, sendPage } from '../form-pages.ts';

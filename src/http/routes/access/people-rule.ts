@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { GatewayError } from '../../../core/errors.ts';
 import type { PeopleRule } from '../../../core/callers/people.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import { headerName } from '../../../shared/header-name.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import { headerName } from '../../../shared/text/header-name.ts';
 
 /** What a header that names a person must not be. */
 const credentialHeaders: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization', 'host', 'origin']);

@@ -9,7 +9,7 @@ import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import type { FollowOptions } from '../../../runs/suspended/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { admitRequest, takeOverAdmission } from '../../auth/limit-callers.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
 import type { AnswerFormat } from '../../dialects/answers/answer-format.ts';

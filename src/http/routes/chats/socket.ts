@@ -6,7 +6,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
-import { FairMap } from '../../../shared/fair-map.ts';
+import { FairMap } from '../../../shared/fairness/fair-map.ts';
 import { addressOwner } from '../../auth/address-owner.ts';
 import { invalidKey, tokenOf } from '../../auth/authenticate.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
@@ -16,7 +16,7 @@ import { createSocketChats, type StartChat } from '../../dialects/socket/socket-
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { createSocketSlots } from '../../dialects/socket/socket-slots.ts';
 import { serveConnection, type Credential } from '../../dialects/socket/socket-connection.ts';
-import type { MaybePromise } from '../../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
 
 export interface SocketRouteOptions {
   relay: BrowserRelay;

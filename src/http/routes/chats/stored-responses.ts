@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { invalidField, shownId, type GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { StoredResponses } from '../../dialects/responses/stored/stored-responses.ts';
 import { replayEvents } from '../../dialects/answers/replay-events.ts';
 import { serverSentEvents } from '../../dialects/answers/server-sent-events.ts';

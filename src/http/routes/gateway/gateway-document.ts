@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { statusPhrases } from '../../../shared/status-phrases.ts';
 import { isCountedRoute } from '../../auth/limit-callers.ts';
 import { findAccess, type Access } from '../../auth/route-roles.ts';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { ToolServerReport } from '../../../core/tools/tool-server-report.ts';
 import { errorBody, logError, toGatewayError } from '../../errors/error-handler.ts';

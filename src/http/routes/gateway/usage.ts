@@ -5,7 +5,7 @@ import { GatewayError, shownId } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { keyIdOf, personIdOf } from '../../../core/callers/people.ts';
 import { dayOf, type KnownPerson, type UsageDimension, type UsageRow, type UsageStore } from '../../../core/stores/usage-store.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseInput } from '../../parse-input.ts';
 
 interface UsageRouteOptions {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { requireModel } from '../../../core/callers/require-model.ts';
 import { isModelAllowed } from '../../../core/callers/caller.ts';
 import type { ModelFinder, ModelRecord } from '../../../core/models/model.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { isForAnthropic, toModelInfo, toModelPage } from '../../dialects/messages/model-info.ts';
 import { errorsOfVersion } from '../../dialects/messages/messages-errors.ts';
 import { listSignal } from './list-signal.ts';

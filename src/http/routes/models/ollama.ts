@@ -5,7 +5,7 @@ import { invalidField } from '../../../core/errors.ts';
 import type { Embeddings } from '../../../core/models/embeddings.ts';
 import type { PassedUse } from '../../../core/runs/metrics.ts';
 import type { ModelFinder } from '../../../core/models/model.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseFields, requireBoundedBody } from '../../dialects/requests/parse-fields.ts';
 import { embeddingsSchema, embedSchema, showSchema } from '../../dialects/ollama/ollama-body-schema.ts';
 import { ollamaVersion, toRunning, toShown, toTag } from '../../dialects/ollama/ollama-entries.ts';

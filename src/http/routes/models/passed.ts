@@ -6,7 +6,7 @@ import { invalidField } from '../../../core/errors.ts';
 import type { OutboundBody } from '../../../core/outbound.ts';
 import type { PassedUse } from '../../../core/runs/metrics.ts';
 import { passedPaths, type PassedRequest, type PassOn } from '../../../core/models/pass-on.ts';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../../shared/json/json.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { FormForModel } from '../../body/form-for-model.ts';
 import { boundaryIn, readForm } from '../../body/read-form.ts';

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { isModelAllowed } from '../../../core/callers/caller.ts';
 import { unknownId } from '../../../core/errors.ts';
 import type { PresetFinder, PresetRecord } from '../../../core/stores/preset.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 
 interface PresetRouteOptions {
   presets: PresetFinder & {

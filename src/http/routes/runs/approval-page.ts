@@ -9,8 +9,8 @@ import { isWithin } from '../../../core/callers/people.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { WaitingCall } from '../../../core/runs/suspended-run.ts';
 import type { LinkedApprovals, LinkedDecision, LinkedRun } from '../../../runs/suspended/linked-approvals.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json.ts';
-import { withoutExcerpt } from '../../../shared/without-excerpt.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { withoutExcerpt } from '../../../shared/json/without-excerpt.ts';
 import { tokenOf, type Authenticator } from '../../auth/authenticate.ts';
 import { logError, toGatewayError } from '../../errors/error-handler.ts';
 import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, sendPage } from '../form-pages.ts';
@@ -18,7 +18,7 @@ import { openApprovalPage, type OpenApproval } from '../../pages/approval-page.t
 import { decidedApprovalPage } from '../../pages/decided-approval-page.ts';
 import { messagePage, type Page } from '../../pages/page.ts';
 import { parseInput } from '../../parse-input.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 interface ApprovalPageOptions {
   linked: LinkedApprovals;

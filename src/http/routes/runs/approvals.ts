@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { ApprovalAnswer } from '../../../core/user-input/approval.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { limits } from '../../../core/limits.ts';
 import { createAnswerResumed, type AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';

@@ -3,7 +3,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError, shownId } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
 import type { LoggedRun, RunLog, RunPage, RunPosition, RunSummary, RunWork } from '../../../core/runs/run-log.ts';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
 import { gatewayHeader } from '../../../core/tools/gateway-chain.ts';
-import { isDeeperThan } from '../../../shared/json.ts';
+import { isDeeperThan } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
 import { gatewayHeader } from '../../../core/tools/gateway-chain.ts';
 import { limits } from '../../../core/limits.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../../openapi-tools/bare-result.ts';

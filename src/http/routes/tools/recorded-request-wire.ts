@@ -1,5 +1,5 @@
 import type { RecordedBody, RecordedRequest } from '../../../core/runs/recorded-request.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 
 /** A request to a tool server, and what came of it. A body that is no text is in base64. */
 export function toRecordedWire({ method, url, headers, body, answer, failure }: RecordedRequest): JsonObject {

@@ -5,7 +5,7 @@ import { toConnectionWire, toListedReport, toReportWire } from '../../../admin/t
 import { invalidField } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../../core/tools/tool-server-report.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { sendInSlices } from '../send-in-slices.ts';
 

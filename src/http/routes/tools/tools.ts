@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../../core/tools/tool.ts';
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { InvokedFunction, InvokeFunction } from '../../../runs/invoke-function.ts';
-import { isDeeperThan, isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { parseInput } from '../../parse-input.ts';

@@ -1,4 +1,4 @@
-import { chooseLosses, groupOf, type Share } from '../../../shared/fair-shares.ts';
+import { chooseLosses, groupOf, type Share } from '../../../shared/fairness/fair-shares.ts';
 
 export interface QueuedWrite {
   /** Empty: the gateway's own, of which there are few. */

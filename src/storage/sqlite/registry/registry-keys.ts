@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeyRecord, Registry } from '../../../core/stores/registry.ts';
-import { copyJson } from '../../../shared/json.ts';
+import { copyJson } from '../../../shared/json/json.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { selectFirst } from '../connection/select.ts';
 import { writeKey } from './key-row.ts';

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../../../core/stores/registry.ts';
-import { copyJson } from '../../../shared/json.ts';
-import { whenThere } from '../../../shared/maybe-promise.ts';
+import { copyJson } from '../../../shared/json/json.ts';
+import { whenThere } from '../../../shared/async/maybe-promise.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { preparedPerTick, type RegistryRecords } from './registry-records.ts';
 import { missing, taken } from './registry-errors.ts';

@@ -1,11 +1,11 @@
-import { originOf } from '../../../shared/document-url.ts';
+import { originOf } from '../../../shared/text/document-url.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { deepFreeze } from '../../../shared/deep-freeze.ts';
+import { deepFreeze } from '../../../shared/json/deep-freeze.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { describeField, isUntouchedPart, joinSecrets, splitSecrets, type StoredRecord } from '../../secrets/secret-parts.ts';
 import { selectAll, selectFirst } from '../connection/select.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
 const unreadableSecretsMark = 'unreadable_secrets';

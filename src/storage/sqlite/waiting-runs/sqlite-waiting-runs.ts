@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { ApprovalAnswer } from '../../../core/user-input/approval.ts';
 import type { DecisionEffect, SaveResult, WaitingBounds, WaitingRun, WaitingRunStore } from '../../../core/runs/suspended-run.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 import { createSecretCipher, type SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { deleteInParts } from '../connection/delete-in-parts.ts';

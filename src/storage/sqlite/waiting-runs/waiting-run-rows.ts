@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { conversationOf } from '../../../core/runs/run.ts';
 import type { WaitingBounds, WaitingRun } from '../../../core/runs/suspended-run.ts';
-import { chooseLossesOfOthers, type Loss } from '../../../shared/fair-shares.ts';
+import { chooseLossesOfOthers, type Loss } from '../../../shared/fairness/fair-shares.ts';
 import type { SecretField } from '../../secrets/encrypt-secrets.ts';
 import { execute, selectFirst } from '../connection/select.ts';
 import { areWithin, sharesIn } from '../sqlite-shares.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { flatten, type FlatSchema } from '../../../shared/json-schema/flatten.ts';
 
 /** How much less important a schema is than the one that holds it: what is required comes first, then what is near the root. */

@@ -1,4 +1,4 @@
-import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import {
   addNode,
   enqueue,

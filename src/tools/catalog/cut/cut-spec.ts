@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { shortened } from './cut-nodes.ts';
 import { cutSchema } from './cut-schema.ts';
 import { charactersPerToken, lazySpec, parametersOnce, parameterWordsOf, tokensOfDefinition } from '../../definitions/lazy-spec.ts';

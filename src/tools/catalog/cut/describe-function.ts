@@ -1,5 +1,5 @@
 import type { Tool, ToolOutcome } from '../../../core/tools/tool.ts';
-import { nearestWord } from '../../../shared/nearest-word.ts';
+import { nearestWord } from '../../../shared/text/nearest-word.ts';
 import { cutSchema } from './cut-schema.ts';
 import { findPart } from './find-part.ts';
 import { charactersPerToken } from '../../definitions/lazy-spec.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { SchemaPart } from './cut-schema.ts';
 import { alternativesOf, flatten, keywordOf, memberOf, membersOf, type FlatSchema } from '../../../shared/json-schema/flatten.ts';
 import { escapeStep } from '../../../shared/json-schema/pointer.ts';

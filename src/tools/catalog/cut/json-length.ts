@@ -1,4 +1,4 @@
-import { isContainer, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, type JsonValue } from '../../../shared/json/json.ts';
 
 /**
  * The length of a value as JSON; Infinity if it is longer than `max` characters. Stops there, so the work depends on `max` and not on the size of the

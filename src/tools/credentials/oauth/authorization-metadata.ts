@@ -1,9 +1,9 @@
 import { processDiscoveryResponse, type AuthorizationServer } from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { originOf } from '../../../shared/document-url.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { originOf } from '../../../shared/text/document-url.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 

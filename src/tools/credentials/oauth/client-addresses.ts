@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 
 /** Beneath the address at which people reach the gateway. */
 const redirectPath = '/oauth/callback';

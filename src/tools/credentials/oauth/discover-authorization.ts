@@ -6,8 +6,8 @@ import {
 } from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { originOf } from '../../../shared/document-url.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import { originOf } from '../../../shared/text/document-url.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { readJson, readMetadata, refused, requireS256, serverMetadata, shown, textAt, textsAt } from './authorization-metadata.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';

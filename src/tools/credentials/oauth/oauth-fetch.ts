@@ -3,8 +3,8 @@ import { limits } from '../../../core/limits.ts';
 import { readText, type SendOutbound, type Trust } from '../../../core/outbound.ts';
 import { GatewayError, OutboundError } from '../../../core/errors.ts';
 import type { OAuthSettings } from '../../../core/stores/registry.ts';
-import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';
-import { originOf } from '../../../shared/document-url.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json/json-depth.ts';
+import { originOf } from '../../../shared/text/document-url.ts';
 
 /** Metadata, registration and tokens of an authorization server take far less, in time and size. */
 const oauthAnswerMs = 10_000;

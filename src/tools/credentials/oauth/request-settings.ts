@@ -1,7 +1,7 @@
 import { allowInsecureRequests, ClientSecretPost, customFetch, None, type ClientAuth } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
 
 /** Options for every request of the library. */
 export interface RequestSettings {

@@ -2,7 +2,7 @@ import { revocationRequest, type AuthorizationServer } from 'oauth4webapi';
 import type { Credential, CredentialStore, OAuthClientCredentials, OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { limits } from '../../../core/limits.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
-import { waitAtMost } from '../../../shared/wait-for.ts';
+import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { clientAuthOf, requestSettings, type RequestSettings } from './request-settings.ts';
 

@@ -2,7 +2,7 @@ import type { TokenEndpointResponse } from 'oauth4webapi';
 import type { OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
 import { oauthTokenCharacters } from './openid-client.ts';
 

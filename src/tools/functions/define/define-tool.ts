@@ -1,6 +1,6 @@
 import { limits } from '../../../core/limits.ts';
-import type { PlainJsonObject } from '../../../shared/json.ts';
-import { longestTimerMs } from '../../../shared/timer-limits.ts';
+import type { PlainJsonObject } from '../../../shared/json/json.ts';
+import { longestTimerMs } from '../../../shared/async/timer-limits.ts';
 import {
   functionMark,
   isFunctionTool,

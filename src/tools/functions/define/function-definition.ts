@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { isJsonObject, type PlainJsonObject as JsonObject, type PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, type PlainJsonObject as JsonObject, type PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 
 /**
  * Marks definitions. Global symbols, because a definition may come from another copy of this module: a folder's modules are loaded by their own

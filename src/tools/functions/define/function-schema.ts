@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
 import { schemaKeywords, schemaMaps } from '../../../shared/json-schema/keywords.ts';
 import { findByPointer } from '../../../shared/json-schema/pointer.ts';
-import { copyJson, isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { copyJson, isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { trustSchema } from '../../../validation/trusted-schemas.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
 

@@ -1,4 +1,4 @@
-import type { PlainJsonObject as JsonObject, PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import type { PlainJsonObject as JsonObject, PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 import type { FunctionPlace, PublicMessage } from './function-definition.ts';
 
 const answerMark = Symbol.for('toolwharf.hook-answer');

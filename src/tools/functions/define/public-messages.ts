@@ -1,8 +1,8 @@
 import type { AssistantMessage, ChatMessage, MessageContent, ToolCall } from '../../../core/chat/chat.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue, type PlainJsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue, type PlainJsonObject } from '../../../shared/json/json.ts';
 import type { PublicMessage } from './function-definition.ts';
-import { toPlainJson } from '../../../shared/plain-json.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { toPlainJson } from '../../../shared/json/plain-json.ts';
+import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** Converts a message to the OpenAI API's format, which authors of functions and hooks know. */
 export function toPublicMessage(message: ChatMessage): PublicMessage {

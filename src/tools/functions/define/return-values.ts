@@ -1,4 +1,4 @@
-import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { FollowUp, ToolFile, ToolOutcome } from '../../../core/tools/tool.ts';
 

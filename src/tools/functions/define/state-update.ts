@@ -1,4 +1,4 @@
-import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 import type { StateUpdate } from './function-definition.ts';
 import { toJson } from './return-values.ts';
 

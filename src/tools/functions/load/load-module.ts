@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { waitAtMost } from '../../../shared/wait-for.ts';
+import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import { ownModule } from './own-modules.ts';
 import { asUserCode, loadParameter, messageOfThrown } from './user-code.ts';
 

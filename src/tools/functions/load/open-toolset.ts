@@ -1,4 +1,4 @@
-import { waitAtMost } from '../../../shared/wait-for.ts';
+import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import type { Toolset } from '../define/function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
 import { asUserCode } from './user-code.ts';

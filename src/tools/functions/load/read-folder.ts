@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../../core/limits.ts';
-import { waitAtMost } from '../../../shared/wait-for.ts';
+import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import { isComplete, isFunctionTool, isToolset, type FunctionTool, type Toolset } from '../define/function-definition.ts';
 import { loadModule, SlowModuleError, type ImportModule, type LoadedModule } from './load-module.ts';
 import { messageOfThrown } from './user-code.ts';

@@ -1,5 +1,5 @@
 import type { RunContext } from '../../../core/runs/run.ts';
-import { waitAtMost } from '../../../shared/wait-for.ts';
+import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import { leftOutWarning, type Candidate, type ToolSource } from '../../definitions/tool-source.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
 

@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
 import { limits } from '../../../core/limits.ts';
 import { conversationOf, type RunContext } from '../../../core/runs/run.ts';
-import { FairMap } from '../../../shared/fair-map.ts';
-import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import { FairMap } from '../../../shared/fairness/fair-map.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 import type { FunctionState, StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';
 

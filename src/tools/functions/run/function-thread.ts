@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 import { isFunctionTool, isToolset, type FunctionContext, type FunctionTool, type StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';
 import { toOutcome } from '../define/return-values.ts';

@@ -2,9 +2,9 @@ import { userOf } from './user-of.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { ToolError, type Tool, type ToolContext, type ToolInvocation, type ToolOutcome, type ToolSpec } from '../../../core/tools/tool.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
-import { toPlainJson } from '../../../shared/plain-json.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { toPlainJson } from '../../../shared/json/plain-json.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import type {
   FunctionContext,
   FunctionPlace,

@@ -1,8 +1,8 @@
 import { placeOf } from './function-tool.ts';
 import type { FunctionStates } from './function-state.ts';
 import type { Hook, HookAbort, HookInvocation } from '../../../core/tools/hooks.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
-import { toPlainJson, withNumbersOf } from '../../../shared/plain-json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { toPlainJson, withNumbersOf } from '../../../shared/json/plain-json.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { isHookAnswer, type HookContext } from '../define/hook-answers.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';

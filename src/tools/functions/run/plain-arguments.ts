@@ -1,6 +1,6 @@
-import { ExactNumber, hasJavaScriptNumber, isWhole } from '../../../shared/exact-number.ts';
-import { isContainer, type JsonObject, type JsonValue, type PlainJsonObject } from '../../../shared/json.ts';
-import { toPlainJson } from '../../../shared/plain-json.ts';
+import { ExactNumber, hasJavaScriptNumber, isWhole } from '../../../shared/json/exact-number.ts';
+import { isContainer, type JsonObject, type JsonValue, type PlainJsonObject } from '../../../shared/json/json.ts';
+import { toPlainJson } from '../../../shared/json/plain-json.ts';
 import { checkValue, type CheckingFor } from '../../../validation/check-value.ts';
 
 type PlainArguments = { type: 'plain'; args: PlainJsonObject } | { type: 'refused'; message: string };

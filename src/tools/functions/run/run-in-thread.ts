@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { createFairTurns } from '../../../shared/fair-turns.ts';
-import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
+import { createFairTurns } from '../../../shared/fairness/fair-turns.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json/json.ts';
 import type { FunctionContext, FunctionPlace } from '../define/function-definition.ts';
 import type { FunctionOutcome } from '../define/return-values.ts';
 import type { OpenedState } from './function-state.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
 
 /** A place in a list that goes through several servers. */
 export interface ContentsPosition {

@@ -2,9 +2,9 @@ import type { ContentBlock, ReadResourceResult } from '@modelcontextprotocol/cli
 import type { ContentsKind } from '../../../core/tools/server-contents.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { withoutUnseen } from '../../definitions/plain-text.ts';
 import { toName, toUri } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';

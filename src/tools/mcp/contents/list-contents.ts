@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../core/errors.ts';
 import type { ContentsPage } from '../../../core/tools/server-contents.ts';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { readCursor, writeCursor, type ContentsPosition } from './contents-cursor.ts';
 
 /** Resources, templates or prompts in one page of the gateway's own list: checking as many takes ten milliseconds. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
-import { isJsonObject } from '../../../shared/json.ts';
-import { ExactNumber } from '../../../shared/exact-number.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
+import { ExactNumber } from '../../../shared/json/exact-number.ts';
 
 /** The parts of a definition that shape what a model believes the tool does. */
 export const definitionParts = ['title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
-import { isJsonObject, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { changedParts, fingerprintOf, type DefinitionHashes, type ListedDefinition } from './definition-hashes.ts';
 import { createDefinitionWords, type FactStore } from './definition-texts.ts';
 

@@ -1,7 +1,7 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../../core/limits.ts';
 import type { Registry, ToolServerRecord } from '../../../core/stores/registry.ts';
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { maskOfEverythingSent } from '../../outgoing/secrets-to-mask.ts';
 import { definitionParts, fingerprintOf, type DefinitionHashes, type ListedDefinition } from './definition-hashes.ts';
 

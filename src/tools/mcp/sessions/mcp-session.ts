@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { asSentence } from '../../../shared/as-sentence.ts';
+import { asSentence } from '../../../shared/text/as-sentence.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../../definitions/operation.ts';
 import type { OwnUse } from '../../definitions/own-use.ts';

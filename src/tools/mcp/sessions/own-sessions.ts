@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isWithin, keyIdOf } from '../../../core/callers/people.ts';
-import { FairMap } from '../../../shared/fair-map.ts';
+import { FairMap } from '../../../shared/fairness/fair-map.ts';
 import type { OwnToolServer, OwnUse } from '../../definitions/own-use.ts';
 import { failureMemoryMs, type Opening } from '../../definitions/opened-server.ts';
 import type { McpSession } from './mcp-session.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { ExactNumber, isJsonNumber, toNumber } from '../../../shared/exact-number.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { ExactNumber, isJsonNumber, toNumber } from '../../../shared/json/exact-number.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
 import { boundedStream, type BoundedStreamOptions } from './bounded-stream.ts';
 
 /** Fields whose numbers keep their digits; those of the protocol itself, such as progress, are JavaScript numbers. */

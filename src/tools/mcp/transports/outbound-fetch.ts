@@ -4,10 +4,10 @@ import { limits } from '../../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
 import { recordingSend, type Recording } from '../../outgoing/record-requests.ts';
 import { ServerUnavailable } from '../explain-mcp-failure.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
 import { boundedStream, type StreamEnd } from './bounded-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
-import { laterLimit } from '../../../shared/timer-limits.ts';
+import { laterLimit } from '../../../shared/async/timer-limits.ts';
 
 /** Each of two steps: connecting to an MCP server, and agreeing on a protocol version. */
 export const mcpConnectTimeoutMs = 10_000;

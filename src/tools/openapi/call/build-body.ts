@@ -1,4 +1,4 @@
-import { isContainer, isJsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import { essenceOf, isRange } from '../media-types.ts';

@@ -1,5 +1,5 @@
-import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { withoutSlashesAtEnd } from '../../../shared/text/document-url.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import { maxHops, resolveSchema } from '../../../shared/json-schema/resolve.ts';
 import { ArgumentError } from './argument-error.ts';

@@ -1,7 +1,7 @@
-import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { statusPhrases } from '../../../shared/status-phrases.ts';
 import { shortened } from '../convert/schemas/schema-keywords.ts';
-import { isNumber } from '../../../shared/exact-number.ts';
+import { isNumber } from '../../../shared/json/exact-number.ts';
 
 /** Enough for a list of wrong fields; a stack trace or an error page tells a model nothing more. */
 const messageCharacters = 2_000;

@@ -1,12 +1,12 @@
-import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';
-import type { JsonValue } from '../../../shared/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json/json-depth.ts';
+import type { JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../../core/outbound.ts';
 import type { ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from '../../outgoing/decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
-import { parseForeign } from '../../../shared/parse-exactly.ts';
+import { parseForeign } from '../../../shared/json/parse-exactly.ts';
 
 /** Binary answers up to this size are handed on; a model reads a third more characters, and larger ones would fill its context with noise. */
 const inlinedBinaryBytes = 8 * 1024;

@@ -1,4 +1,4 @@
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { Encode } from './encode-text.ts';
 import type { ArgumentBinding } from '../../definitions/operation.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import type { ArgumentBinding, BodyAlternative, BodyPlan } from '../../definitions/operation.ts';
 import type { PlannedBody } from './convert-body.ts';
 import type { PlannedArgument } from './convert-parameters.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { SchemaAdapter } from './schemas/adapt-schema.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { spendOnNames, type Spend } from '../conversion-budget.ts';
@@ -7,7 +7,7 @@ import { OmittedOperation, type BodyPlan } from '../../definitions/operation.ts'
 import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
 import { followReferences } from '../document/resolve-references.ts';
 import { referenceOf } from '../../../shared/json-schema/resolve.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { allowsNull, describedAs, hasWords, shortened, withNull } from './schemas/schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */

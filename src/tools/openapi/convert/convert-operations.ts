@@ -1,7 +1,7 @@
 import { documentChainKey, readChain, whyLooped } from '../../../core/tools/gateway-chain.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { tokensOfDefinition, wordsOfParameters } from '../../definitions/lazy-spec.ts';
 import { uniqueNames } from '../../definitions/name-functions.ts';
 import { SchemaAdapter } from './schemas/adapt-schema.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import type { SchemaAdapter } from './schemas/adapt-schema.ts';
 import { spendOnValue, type Spend } from '../conversion-budget.ts';
 import { OmittedOperation, type ArgumentBinding, type ParameterStyle } from '../../definitions/operation.ts';

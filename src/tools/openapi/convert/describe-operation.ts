@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { spendOnNames, type Spend } from '../conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened, stripSpecialTokens } from '../../definitions/plain-text.ts';

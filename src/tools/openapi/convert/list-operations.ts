@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { BudgetSpent, spendOnNames, textCost, type Spend } from '../conversion-budget.ts';
 import { isDotSegment } from '../request-rules.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { PlannedArgument } from './convert-parameters.ts';
 import { essenceOf, isPrintable, isRange } from '../media-types.ts';
 import type { ParameterStyle, PartPlan } from '../../definitions/operation.ts';

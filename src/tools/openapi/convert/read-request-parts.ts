@@ -1,4 +1,4 @@
-import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { spendOnNames, spendOnValue, type Spend } from '../conversion-budget.ts';
 import type { ListedOperation } from './list-operations.ts';
 import { followReferences } from '../document/resolve-references.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { spendOnNames, spendOnValue, BudgetSpent, type Spend } from '../conversion-budget.ts';
 import type { CredentialLocation, CredentialSet } from '../../definitions/operation.ts';
 import { isReservedHeader, isToken } from '../request-rules.ts';

@@ -1,5 +1,5 @@
 import type { OpenAPI } from 'openapi-types';
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { findReference } from './resolve-references.ts';
 import { referenceOf } from '../../../shared/json-schema/resolve.ts';
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
-import { asSentence } from '../../../shared/as-sentence.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { asSentence } from '../../../shared/text/as-sentence.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseTree } from './parse-document.ts';
 import { nestedValues } from './resolve-references.ts';

@@ -1,9 +1,9 @@
 import { scan } from 'secure-json-parse';
 import { parse as parseYaml, type ScalarTag, type Tags } from 'yaml';
-import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
-import { parseForeign } from '../../../shared/parse-exactly.ts';
-import { isJsonNumber, toNumber } from '../../../shared/exact-number.ts';
+import { parseForeign } from '../../../shared/json/parse-exactly.ts';
+import { isJsonNumber, toNumber } from '../../../shared/json/exact-number.ts';
 
 /** Keys that would change a prototype where the document is copied. */
 const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;

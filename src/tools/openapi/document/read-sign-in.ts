@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
 

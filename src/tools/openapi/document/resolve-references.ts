@@ -1,6 +1,6 @@
 import { findByPointer } from '../../../shared/json-schema/pointer.ts';
 import { maxHops, referenceOf } from '../../../shared/json-schema/resolve.ts';
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { BudgetSpent, type Spend } from '../conversion-budget.ts';
 import { OmittedOperation } from '../../definitions/operation.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { isSwagger } from './upgrade-swagger.ts';
 
 /** Real ones are a few segments long; comparing longer ones takes the square of their number. */

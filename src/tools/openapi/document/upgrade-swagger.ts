@@ -1,4 +1,4 @@
-import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json.ts';
+import { ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { formType, multipartType } from '../media-types.ts';
 
 /** The parts of an operation that describe its request, in the terms of OpenAPI 3, with the references of parameters resolved. */

@@ -6,9 +6,9 @@ import type { FetchFile } from '../document/gather-files.ts';
 import { openForeignDocument, type DocumentReader } from './open-foreign-document.ts';
 import type { DocumentVersion } from '../../definitions/opened-server.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
-import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
-import { laterLimit } from '../../../shared/timer-limits.ts';
-import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { withoutSlashesAtEnd } from '../../../shared/text/document-url.ts';
+import { laterLimit } from '../../../shared/async/timer-limits.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 
 /** The server shows its document to nobody without a credential, or does not take this one. */
 export class CredentialRefused extends Error {

@@ -1,4 +1,4 @@
-import { copyJson, isJsonObject, ownValue, type JsonObject } from '../../../shared/json.ts';
+import { copyJson, isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { checkDocument } from '../document/check-document.ts';
 import type { ConversionBudget } from '../conversion-budget.ts';

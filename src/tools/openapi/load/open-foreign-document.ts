@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { JsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory } from '../../../workers/worker-pool.ts';
 import { createTrialBudget, isSpent, type ConversionBudget } from '../conversion-budget.ts';
 import type { FetchFile } from '../document/gather-files.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { Tool } from '../../../../src/core/tools/tool.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { watchJobNames } from '../../../_support/watch-job-names.ts';
 import { calls, finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { selectionForm, selectionFormCharacters } from '../../../../src/chat/modes/prompt/constrain-selection.ts';
 import { narrowParameters, toStrict } from '../../../../src/chat/modes/prompt/narrow-schema.ts';
-import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../../src/shared/json/json.ts';
 
 const objectWith = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });
 const closed = (properties: JsonObject, required: string[] = []) => ({ type: 'object', properties, required, additionalProperties: false });

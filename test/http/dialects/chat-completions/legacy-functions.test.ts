@@ -1,6 +1,6 @@
 import { OpenAI } from 'openai';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../../src/shared/json/json.ts';
 import { fromLegacyFunctions } from '../../../../src/http/dialects/chat-completions/legacy-functions.ts';
 import { listen } from '../../../_support/build-app.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';

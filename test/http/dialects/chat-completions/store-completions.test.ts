@@ -7,7 +7,7 @@ import { storedAnswerCharacters } from '../../../../src/http/dialects/answers/st
 import { createCompletionStorage } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
 import { RunStats } from '../../../../src/runs/run-stats.ts';
 import type { StartedRun } from '../../../../src/runs/started-run.ts';
-import { StopReading } from '../../../../src/shared/emit.ts';
+import { StopReading } from '../../../../src/shared/async/emit.ts';
 
 const caller = { id: 'ada', role: 'user', isOpen: false } as const;
 const finish: ChatEvent = { type: 'finish', reason: 'stop' };

@@ -3,7 +3,7 @@ import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
 import { messagesErrorBody } from '../../../../src/http/dialects/messages/messages-errors.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
 const head = { runId: 'r', requestId: 'q', created: 0, model: 'm' };

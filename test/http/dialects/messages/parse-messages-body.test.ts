@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { parseMessagesBody } from '../../../../src/http/dialects/messages/parse-messages-body.ts';
 import { sealThought, signThinking } from '../../../../src/http/dialects/messages/thinking-signature.ts';
-import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../../src/shared/json/json.ts';
 
 const plain = { model: 'm', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] };
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { ollamaFormat } from '../../../../src/http/dialects/ollama/ollama-wire.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 
 const head = { runId: 'r', created: 0, model: 'a "model"' };
 

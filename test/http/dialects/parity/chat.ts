@@ -1,5 +1,5 @@
 import type { PendingConnect } from '../../../../src/core/user-input/connect.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 
 /** A chat in nobody's wire format. */
 export interface Chat {

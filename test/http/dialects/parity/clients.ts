@@ -1,5 +1,5 @@
 import { dialects } from '../../../../src/http/dialects/dialects.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { additionsIn, dataOf, decideByToken, nothing, objectsIn, textIn } from './chat.ts';
 import type { Answer, Call, Chat, DialectClient, Turn } from './chat.ts';
 

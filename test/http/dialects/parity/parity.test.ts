@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../../../src/core/chat/chat.ts';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { dialects } from '../../../../src/http/dialects/dialects.ts';
 import { gatewayOf, sharedGateway } from '../../../gateway/gateway.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import type { ToolServerRecord } from '../../../../src/core/stores/registry.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';

@@ -1,7 +1,7 @@
 import type { OpenAI } from 'openai';
 import type { Response, ResponseCreateParams, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { describe, expect, it, vi } from 'vitest';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';

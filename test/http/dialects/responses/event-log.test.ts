@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { EventLog } from '../../../../src/http/dialects/responses/stored/event-log.ts';
-import { FairMap } from '../../../../src/shared/fair-map.ts';
+import { FairMap } from '../../../../src/shared/fairness/fair-map.ts';
 
 const event = (number: number): string => `data: ${number}\n\n`;
 const roomFor = (characters: number): FairMap<string> => new FairMap<string>({ entries: Infinity, characters });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import { parseResponseRequest } from '../../../../src/http/dialects/responses/parse-request.ts';
 import { writeReasoning } from '../../../../src/http/dialects/responses/kept-reasoning.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 
 const parse = (body: JsonObject): ReturnType<typeof parseResponseRequest> =>
   parseResponseRequest({ model: 'model', input: 'Hi!', ...body }, {});

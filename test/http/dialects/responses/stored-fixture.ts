@@ -1,7 +1,7 @@
 import { OpenAI } from 'openai';
 import type { Response, ResponseCreateParamsNonStreaming } from 'openai/resources/responses/responses';
 import { onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { listen } from '../../../_support/build-app.ts';
 import { bankGateway, call } from '../../../gateway/approvals/approval-fixture.ts';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { createInProcessBus } from '../../../../src/relay/bus.ts';
 import { connectFakeBrowser } from '../../../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../../../_support/fake-browser.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { readSocketFrame } from '../../../../src/http/dialects/socket/parse-socket-frame.ts';
 import { ChatFrames } from '../../../../src/http/dialects/socket/socket-wire.ts';
 import type { RunEvent } from '../../../../src/core/chat/run-event.ts';

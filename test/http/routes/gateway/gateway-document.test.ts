@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { routeRoles } from '../../../../src/http/auth/route-roles.ts';
 import { describedRoutes, undescribedRoutes } from '../../../../src/http/routes/gateway/described-routes.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { connectionSchema } from '../../../../src/storage/connection-schema.ts';
 import { presetSchema } from '../../../../src/storage/preset-schema.ts';
 import { withoutComments } from '../../../_support/read-source.ts';

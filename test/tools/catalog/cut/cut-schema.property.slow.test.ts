@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isJsonObject } from '../../../../src/shared/json.ts';
+import { isJsonObject } from '../../../../src/shared/json/json.ts';
 import { cutSchema } from '../../../../src/tools/catalog/cut/cut-schema.ts';
 import { anyValues, fitting, functionSchemas, samplesOf } from '../../../_support/arbitrary-schemas.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isJsonObject } from '../../../../src/shared/json.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import { isJsonObject } from '../../../../src/shared/json/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { cutSchema } from '../../../../src/tools/catalog/cut/cut-schema.ts';
 import { lengthWithin } from '../../../../src/tools/catalog/cut/json-length.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolOutcome } from '../../../../src/core/tools/tool.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { createDescribeFunction } from '../../../../src/tools/catalog/cut/describe-function.ts';
 import { runContext, toolMap, toolNamed } from '../../../_support/tools.ts';
 import { functionTokens } from '../../../../src/tools/catalog/cut/cut-spec.ts';

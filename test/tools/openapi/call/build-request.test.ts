@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../../src/shared/json/json.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations, type Operation } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 

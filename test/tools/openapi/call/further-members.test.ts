@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fitArguments, strictRules } from '../../../../src/chat/fit-calls/fit-arguments.ts';
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
-import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../../src/shared/json/json.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import type { Operation } from '../../../../src/tools/definitions/operation.ts';

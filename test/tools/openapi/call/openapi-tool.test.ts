@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OutboundError, type OutboundFailure } from '../../../../src/core/errors.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import type { OutboundRequest } from '../../../../src/core/outbound.ts';
 import type { RunContext } from '../../../../src/core/runs/run.ts';
 import type { Tool, ToolOutcome } from '../../../../src/core/tools/tool.ts';

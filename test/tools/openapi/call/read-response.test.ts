@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../../src/core/errors.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import type { ToolOutcome } from '../../../../src/core/tools/tool.ts';
 import { readResponse } from '../../../../src/tools/openapi/call/read-response.ts';
 import { toResponse, type ScriptedAnswer } from '../scripted-server.ts';
-import { ExactNumber } from '../../../../src/shared/exact-number.ts';
+import { ExactNumber } from '../../../../src/shared/json/exact-number.ts';
 
 const json = { 'content-type': 'application/json' };
 const read = (answer: ScriptedAnswer): ReturnType<typeof readResponse> => readResponse(toResponse(answer));

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
 import type { PreparedRequest } from '../../../../src/core/tools/browser-call.ts';

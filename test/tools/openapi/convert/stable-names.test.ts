@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, dictionary, double, infiniteStream, property, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { largeDocument, shuffledDocument } from '../../../_support/large-document.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { unfoldedValues } from '../../../../src/tools/openapi/document/check-document.ts';
 
 const refer = (name: string): JsonObject => ({ $ref: `#/s/${name}` });

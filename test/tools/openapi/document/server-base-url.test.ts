@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { toDocumentUrl } from '../../../../src/shared/document-url.ts';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import { toDocumentUrl } from '../../../../src/shared/text/document-url.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { createBaseUrls } from '../../../../src/tools/openapi/document/server-base-url.ts';
 

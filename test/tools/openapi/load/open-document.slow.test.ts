@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { createRegisteredBudget, createRequestBudget } from '../../../../src/tools/openapi/conversion-budget.ts';
 import { openForeignDocument, type DocumentReader } from '../../../../src/tools/openapi/load/open-foreign-document.ts';
 import { openDocumentInWorker, type FromDocumentJob, type ToDocumentJob } from '../../../../src/tools/openapi/load/open-document-job.ts';

@@ -1,6 +1,6 @@
-import type { Emit } from '../../../../shared/emit.ts';
-import type { FairMap } from '../../../../shared/fair-map.ts';
-import { waitUnlessAborted } from '../../../../shared/wait-for.ts';
+import type { Emit } from '../../../../shared/async/emit.ts';
+import type { FairMap } from '../../../../shared/fairness/fair-map.ts';
+import { waitUnlessAborted } from '../../../../shared/async/wait-for.ts';
 
 /** Several events, one after the other, as they are written. */
 interface Chunk {

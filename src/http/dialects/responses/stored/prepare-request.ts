@@ -2,8 +2,8 @@ import type { Caller } from '../../../../core/callers/caller.ts';
 import { GatewayError, invalidField, shownId } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import { isJsonObject, type JsonObject } from '../../../../shared/json.ts';
-import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
+import { isJsonObject, type JsonObject } from '../../../../shared/json/json.ts';
+import type { MaybePromise } from '../../../../shared/async/maybe-promise.ts';
 import { idOf, isOfAnswer, itemsIn, referenceIn, toHistory, toStoredItems } from './stored-items.ts';
 
 /** All of them, as JSON: no model's context holds more, and more would hold up the gateway. */

@@ -1,7 +1,7 @@
 import type { AnswerStorage, StoredAnswer } from '../../answers/answer-storage.ts';
 import type { PreparedChat } from '../../answers/answer-storage.ts';
 import type { Caller } from '../../../../core/callers/caller.ts';
-import { whenThere } from '../../../../shared/maybe-promise.ts';
+import { whenThere } from '../../../../shared/async/maybe-promise.ts';
 import { responseFormat } from '../response-wire.ts';
 import type { AnswerToStore } from './store-answers.ts';
 import { withoutRestored, type StoredRequest } from './prepare-request.ts';

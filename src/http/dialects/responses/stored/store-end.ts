@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { GatewayError } from '../../../../core/errors.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
 import { failedResponse } from '../response-wire.ts';

@@ -1,5 +1,5 @@
 import type { StoredResponse } from '../../../../core/stores/response-store.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 
 /** The items of an `input`; undefined for anything else, which the schema of the request refuses. */
 export function itemsIn(input: JsonValue | undefined): JsonObject[] | undefined {

@@ -2,7 +2,7 @@ import type { Caller } from '../../../../core/callers/caller.ts';
 import { GatewayError, shownId } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 import { failedResponse } from '../response-wire.ts';
 import { createBackgroundResponses, type BackgroundResponses } from './background-responses.ts';
 import { createResponseSaver, type ResponseSaver, type StorageLog } from './store-answers.ts';

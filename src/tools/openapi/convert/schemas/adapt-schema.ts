@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 import { OmittedOperation } from '../../../definitions/operation.ts';
 import { BudgetSpent, spendFrom, type Spend } from '../../conversion-budget.ts';

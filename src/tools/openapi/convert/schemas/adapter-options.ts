@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 import type { OmittedOperation } from '../../../definitions/operation.ts';
 import type { ConversionBudget } from '../../conversion-budget.ts';
 import type { KindFinder } from './discriminator-kinds.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 
 /**
  * Brings `enum`, `const` and `default` to the type that the schema states: YAML reads an unquoted `100`, `1.5` or `true` among texts as a number or a

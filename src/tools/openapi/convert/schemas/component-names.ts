@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 
 /** The names that referenced schemas have in their document. */
 const componentNames = new WeakMap<JsonObject, string>();

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 import { escapeStep } from '../../../../shared/json-schema/pointer.ts';
 import type { Spend } from '../../conversion-budget.ts';
 import { findReference } from '../../document/resolve-references.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 import { nestedValues } from '../../document/resolve-references.ts';
 import { referenceOf } from '../../../../shared/json-schema/resolve.ts';
 

@@ -1,7 +1,7 @@
-import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 import type { Spend } from '../../conversion-budget.ts';
 import { keepChoicesNote } from './schema-keywords.ts';
-import { ExactNumber, compareDecimals } from '../../../../shared/exact-number.ts';
+import { ExactNumber, compareDecimals } from '../../../../shared/json/exact-number.ts';
 
 /** Keywords that only inform: the outer schema's value counts. */
 const annotations = new Set(['default', 'format', 'contentMediaType', 'contentEncoding']);

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 import type { Spend } from '../../conversion-budget.ts';
 import { resolveReference } from '../../document/resolve-references.ts';
 import { referenceOf } from '../../../../shared/json-schema/resolve.ts';

@@ -1,11 +1,11 @@
 import { channel } from 'node:diagnostics_channel';
 import { LRUCache } from 'lru-cache';
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 import { lazySpec } from '../../../definitions/lazy-spec.ts';
 import type { Conversion, Operation } from '../../../definitions/operation.ts';
 import { spendOnCharacters, type ConversionBudget } from '../../conversion-budget.ts';
 import { definitionsIn, gatherDefinitions, openDefinition } from './gather-definitions.ts';
-import { parseExactly } from '../../../../shared/parse-exactly.ts';
+import { parseExactly } from '../../../../shared/json/parse-exactly.ts';
 
 /** Schemas of one document that are kept as they were built, in tokens: a few chats' worth of functions. */
 const builtSchemasTokens = 500_000;

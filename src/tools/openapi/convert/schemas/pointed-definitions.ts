@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 import { OmittedOperation } from '../../../definitions/operation.ts';
 import { BudgetSpent } from '../../conversion-budget.ts';
 import { createNameChooser } from './component-names.ts';

@@ -1,7 +1,7 @@
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 import { alignValues } from './align-values.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from '../../../definitions/plain-text.ts';
-import { isNumber } from '../../../../shared/exact-number.ts';
+import { isNumber } from '../../../../shared/json/exact-number.ts';
 
 export { descriptionCharacters, hasWords, shortened };
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../shared/json/json.ts';
 
 /** Shorter parameters hold nothing that would be worth a definition. */
 const smallestParameters = 500;

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json/json.ts';
 import type { SecretMask } from '../../../../shared/secrets/secret-mask.ts';
 import type { OmittedOperation } from '../../../definitions/operation.ts';
 import { SchemaAdapter } from './adapt-schema.ts';

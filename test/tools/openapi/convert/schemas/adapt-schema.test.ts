@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../../src/shared/json/json.ts';
 import { SchemaAdapter } from '../../../../../src/tools/openapi/convert/schemas/adapt-schema.ts';
 import { SchemaTooLarge } from '../../../../../src/tools/openapi/convert/schemas/count-nodes.ts';
 import { convertOperations } from '../../../../../src/tools/openapi/convert/convert-operations.ts';

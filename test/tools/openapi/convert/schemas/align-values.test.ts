@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../../../src/shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../../../src/tools/openapi/convert/convert-operations.ts';
 import { parseDocument } from '../../../../../src/tools/openapi/document/parse-document.ts';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { fitArguments, strictRules } from '../../../../../src/chat/fit-calls/fit-arguments.ts';
 import { compileSchema } from '../../../../../src/validation/compile-schema.ts';
-import type { JsonObject } from '../../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../../../src/tools/openapi/convert/convert-operations.ts';
 
 const ref = (name: string, place = 'components/schemas'): JsonObject => ({ $ref: `#/${place}/${name}` });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileSchema } from '../../../../../src/validation/compile-schema.ts';
-import type { JsonObject } from '../../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../../src/shared/json/json.ts';
 import { convertOperations } from '../../../../../src/tools/openapi/convert/convert-operations.ts';
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../../src/shared/json.ts';
+import type { JsonObject } from '../../../../../src/shared/json/json.ts';
 import { shareDefinitions } from '../../../../../src/tools/openapi/convert/schemas/share-definitions.ts';
 
 const place: JsonObject = {

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareDecimals, ExactNumber, isMultipleOf, isWhole } from '../../src/shared/exact-number.ts';
-import { copyJson, isDeeperThan, isJsonObject } from '../../src/shared/json.ts';
-import { losesDigits, parseExactly, parseForeign, parseJson } from '../../src/shared/parse-exactly.ts';
-import { toPlainJson, withNumbersOf } from '../../src/shared/plain-json.ts';
+import { compareDecimals, ExactNumber, isMultipleOf, isWhole } from '../../../src/shared/json/exact-number.ts';
+import { copyJson, isDeeperThan, isJsonObject } from '../../../src/shared/json/json.ts';
+import { losesDigits, parseExactly, parseForeign, parseJson } from '../../../src/shared/json/parse-exactly.ts';
+import { toPlainJson, withNumbersOf } from '../../../src/shared/json/plain-json.ts';
 
 const exact = (source: string): ExactNumber => new ExactNumber(source);
 
@@ -182,7 +182,7 @@ const withoutDigits = [
 ];
 
 it('whatever may hold numbers of others is parsed exactly', () => {
-  const root = new URL('../../src/', import.meta.url).pathname;
+  const root = new URL('../../../src/', import.meta.url).pathname;
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => /\.[jt]sx?$/.test(path));
   const parsing = files.filter((path) => /(?<![`\w])JSON\.parse\(/.test(readFileSync(join(root, path), 'utf8')));
   expect(parsing.filter((path) => !withoutDigits.some((known) => path.startsWith(known)))).toEqual([]);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { nearestWord } from '../../src/shared/nearest-word.ts';
-import { countSteps } from '../_support/count-steps.ts';
+import { nearestWord } from '../../../src/shared/text/nearest-word.ts';
+import { countSteps } from '../../_support/count-steps.ts';
 
 it.each<[string, string[], string, number]>([
   ['get_wether', ['get_time', 'get_weather', 'get_whether'], 'get_weather', 1],

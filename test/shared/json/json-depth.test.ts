@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isDeeperThan } from '../../src/shared/json.ts';
-import { hasMoreValuesThan, isTextDeeperThan } from '../../src/shared/json-depth.ts';
+import { isDeeperThan } from '../../../src/shared/json/json.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../../src/shared/json/json-depth.ts';
 
 it.each<[string, number, boolean]>([
   ['1', 0, false],

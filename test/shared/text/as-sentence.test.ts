@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { asSentence } from '../../src/shared/as-sentence.ts';
+import { asSentence } from '../../../src/shared/text/as-sentence.ts';
 
 it.each([
   ['down', 'down.'],

@@ -1,4 +1,4 @@
-import { isContainer, type JsonValue } from './json.ts';
+import { isContainer, type JsonValue } from '../json/json.ts';
 
 /** Whether the texts in a value have more characters than this. Its JSON is at least as long, but takes ten times as long to make. */
 export function hasMoreTextThan(value: JsonValue, maxCharacters: number): boolean {

@@ -1,6 +1,6 @@
 import { array, assert, boolean, constantFrom, property, record } from 'fast-check';
 import { expect, it } from 'vitest';
-import { SlotTable } from '../../src/shared/slot-table.ts';
+import { SlotTable } from '../../../src/shared/fairness/slot-table.ts';
 
 const keys = constantFrom('a', 'b', 'c', 'd', 'e', 'f');
 

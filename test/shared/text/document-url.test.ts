@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toDocumentUrl, withoutSlashesAtEnd } from '../../src/shared/document-url.ts';
+import { toDocumentUrl, withoutSlashesAtEnd } from '../../../src/shared/text/document-url.ts';
 
 it.each<[string, string | undefined, string, string]>([
   ['http://a.test', undefined, 'http://a.test', 'openapi.json'],

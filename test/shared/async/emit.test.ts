@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { runSteps } from '../../src/shared/emit.ts';
+import { runSteps } from '../../../src/shared/async/emit.ts';
 
 describe('steps that seldom have to wait', () => {
   it('are all done at once where none has to', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { keptFor } from '../../src/shared/kept-for.ts';
+import { keptFor } from '../../../src/shared/async/kept-for.ts';
 
 it('a value is loaded once for all who wait, and again when it is too old', async () => {
   let time = 0;

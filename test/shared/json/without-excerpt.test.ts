@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../src/core/errors.ts';
-import { describeError } from '../../src/observability/remove-secrets.ts';
-import { withoutExcerpt } from '../../src/shared/without-excerpt.ts';
-import { explainMcpFailure } from '../../src/tools/mcp/explain-mcp-failure.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { describeError } from '../../../src/observability/remove-secrets.ts';
+import { withoutExcerpt } from '../../../src/shared/json/without-excerpt.ts';
+import { explainMcpFailure } from '../../../src/tools/mcp/explain-mcp-failure.ts';
 
 const key = 'canary-4f9a8b7c6d5e';
 const texts = [

@@ -1,9 +1,9 @@
 import { specTypeSchemas } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
-import { boundValidation } from '../../../src/tools/mcp/bound-validation.ts';
-import { callTool, mcpTools, requireTool } from './mcp-fixture.ts';
-import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
+import { limits } from '../../../../src/core/limits.ts';
+import { boundValidation } from '../../../../src/tools/mcp/incoming/bound-validation.ts';
+import { callTool, mcpTools, requireTool } from '../mcp-fixture.ts';
+import { scriptedPeer, textResult, toolOf } from '../scripted-peer.ts';
 
 const text = { type: 'text', text: 'fine' };
 const many = <Value>(value: Value): Value[] => Array.from({ length: 20_000 }, () => value);

@@ -1,4 +1,4 @@
-import type { Emit } from './emit.ts';
+import type { Emit } from '../async/emit.ts';
 
 interface Remedies<Request, Event> {
   emit: Emit<Event>;

@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { limits } from '../../core/limits.ts';
-import { ownValue, type JsonObject } from '../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { ownValue, type JsonObject } from '../../../shared/json/json.ts';
 
 /** Requests of a server, such as pings, whose answers it has not taken; then the connection is closed. All together are as long as one message. */
 export const mcpOpenQuestions = 1_000;

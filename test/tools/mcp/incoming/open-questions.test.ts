@@ -1,10 +1,10 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
-import type { JsonObject } from '../../../src/shared/json.ts';
-import { mcpTools, offerOf } from './mcp-fixture.ts';
-import { toolOf } from './scripted-peer.ts';
-import { mcpOpenQuestions } from '../../../src/tools/mcp/open-questions.ts';
+import { limits } from '../../../../src/core/limits.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
+import { mcpTools, offerOf } from '../mcp-fixture.ts';
+import { toolOf } from '../scripted-peer.ts';
+import { mcpOpenQuestions } from '../../../../src/tools/mcp/incoming/open-questions.ts';
 
 interface Asking {
   /** Answers that were sent to it. */

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FairMap } from '../../src/shared/fair-map.ts';
-import { chooseLosses, chooseLossesOfOthers, sharesOf } from '../../src/shared/fair-shares.ts';
-import type { Share } from '../../src/shared/fair-shares.ts';
+import { FairMap } from '../../../src/shared/fairness/fair-map.ts';
+import { chooseLosses, chooseLossesOfOthers, sharesOf } from '../../../src/shared/fairness/fair-shares.ts';
+import type { Share } from '../../../src/shared/fairness/fair-shares.ts';
 
 /** `eee aa` are three entries of `e` and two of `a`, oldest first, of ten characters each. */
 function holdings(text: string, characters = 10): Share<string>[] {

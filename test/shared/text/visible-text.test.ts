@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { visibleText } from '../../src/shared/visible-text.ts';
+import { visibleText } from '../../../src/shared/text/visible-text.ts';
 
 it.each([
   ['turns the text around', 'x\u202ecod.exe', String.raw`x\u202ecod.exe`],

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { isJsonObject } from '../../shared/json.ts';
-import type { CallScope, CallScopes } from './call-scope.ts';
-import { createNotificationBudget } from './incoming-messages.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
+import type { CallScope, CallScopes } from '../call-scope.ts';
+import { createNotificationBudget } from '../incoming-messages.ts';
 
 /** Calls whose progress is known by its token; of more than that run at a time, the oldest count as the server's own. */
 const knownTokens = 1_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hasMoreEntriesThan, isDeeperThan } from '../../src/shared/json.ts';
+import { hasMoreEntriesThan, isDeeperThan } from '../../../src/shared/json/json.ts';
 
 function nested(levels: number, wrap: (value: unknown) => unknown): unknown {
   let value: unknown = 1;

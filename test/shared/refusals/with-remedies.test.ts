@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withRemedies } from '../../src/shared/with-remedies.ts';
-import type { Emit } from '../../src/shared/emit.ts';
+import { withRemedies } from '../../../src/shared/refusals/with-remedies.ts';
+import type { Emit } from '../../../src/shared/async/emit.ts';
 
 type Event = { type: string };
 

@@ -1,6 +1,6 @@
 import { specTypeSchemas, type JSONRPCMessage } from '@modelcontextprotocol/client';
-import { limits } from '../../core/limits.ts';
-import { hasMoreEntriesThan, isJsonObject } from '../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { hasMoreEntriesThan, isJsonObject } from '../../../shared/json/json.ts';
 import { findMisfit } from './find-misfit.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createFairTurns } from '../../src/shared/fair-turns.ts';
+import { createFairTurns } from '../../../src/shared/fairness/fair-turns.ts';
 
 /** Works that begin when it is their turn and end when the test says so. */
 function openTurns(places: number) {
