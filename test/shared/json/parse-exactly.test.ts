@@ -171,7 +171,7 @@ const withoutDigits = [
   'observability/source-positions.ts',
   'packaging/',
   'policy/',
-  'shared/parse-exactly.ts',
+  'shared/json/parse-exactly.ts',
   'storage/secrets/secret-parts.ts',
   'storage/sqlite/',
   'tools/functions/',
