@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { createSubAgentRunner } from '../chat/loop/run-sub-agent.ts';
+import { createSubAgentRunner } from '../chat/loop/run-preset-as-tool.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { SendOutbound } from '../core/outbound.ts';

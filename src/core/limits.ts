@@ -64,8 +64,6 @@ export const limits = {
   callsPerRound: 64,
   /** Calls in one run, over all rounds: far more than any task needs, to stop a model in a loop. */
   callsPerRun: 512,
-  /** How often an identical call runs in one run without a new result; the next one gets an explanation instead. */
-  identicalCalls: 2,
   /** Total time of one call, whatever progress it reports (default of `TOOL_TOTAL_TIMEOUT_MS`). */
   toolTotalTimeoutMs: 300_000,
 

@@ -7,7 +7,7 @@ import type { Lesson } from '../core/models/lesson.ts';
 import type { ModelBackend, ModelLessons, ModelRequest, OutputForm } from '../core/models/model.ts';
 import { withRemedies } from '../shared/refusals/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
-import { ownLessons } from './remedies/lesson-memory.ts';
+import { ownLessons } from './remedies/refusal-memory.ts';
 import { hashOf } from './remedies/hash-content.ts';
 import { aboutMakingGrammar, isAboutOutput } from './remedies/refusal-wordings.ts';
 

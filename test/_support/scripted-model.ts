@@ -1,5 +1,5 @@
 import { openCallerId } from '../../src/core/callers/caller.ts';
-import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory } from '../../src/models/remedies/refusal-memory.ts';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/models/model.ts';
 import { GatewayError } from '../../src/core/errors.ts';

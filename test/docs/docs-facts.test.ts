@@ -35,7 +35,7 @@ import {
   recordedPromptsCharacters,
   recordedPrompts,
 } from '../../src/observability/prompt-log.ts';
-import { approvalTokenMs, waitingRunsPerCaller, waitingRunsCharacters } from '../../src/chat/suspend/run-suspensions.ts';
+import { approvalTokenMs, waitingRunsPerCaller, waitingRunsCharacters } from '../../src/chat/suspend/store-suspended-run.ts';
 import { rememberedApprovalMs, rememberedApprovals } from '../../src/policy/approvals/remembered-approvals.ts';
 import { transcriptMs, transcriptsCharacters, transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
 import { storedChatsPerCaller, storedChatMs } from '../../src/storage/sqlite/sqlite-chats.ts';

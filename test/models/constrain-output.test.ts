@@ -4,7 +4,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/models/model.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
-import { RefusalMemory, lessonMemoryMs, rememberedLessons } from '../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory, lessonMemoryMs, rememberedLessons } from '../../src/models/remedies/refusal-memory.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';

@@ -16,7 +16,7 @@ import { createApprovalGate } from '../../policy/approvals/approval-gate.ts';
 import { createConnectGate } from '../../policy/connect-gate.ts';
 import { createRememberedApprovals, type RememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
 import { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
-import { createRunSuspensions } from '../../chat/suspend/run-suspensions.ts';
+import { createRunSuspensions } from '../../chat/suspend/store-suspended-run.ts';
 
 export interface Approvals {
   /** Requests approvals for tool calls and input for functions, and asks people to connect to tool servers. */

@@ -14,7 +14,7 @@ import { createOllama } from '../../models/ollama/ollama.ts';
 import { createOpenAiBackend, embedTexts, listOpenAiModels, type OpenAiConnection } from '../../models/openai/openai-compatible.ts';
 import { passOn } from '../../models/openai/pass-on.ts';
 import { writeBody } from '../../models/transport/write-body.ts';
-import { RefusalMemory } from '../../models/remedies/lesson-memory.ts';
+import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { repairFunctions } from '../../models/schema-profiles/repair-functions.ts';
 import { profileOf } from '../../models/schema-profiles/to-profile.ts';
 

@@ -9,14 +9,11 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { Announcement } from './announce-start.ts';
 import { answerChat } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
-import type { Handoff } from './chat-run.ts';
+import { handoffsLimit, requestAfterHandoff } from './hand-off.ts';
 import { configUpdate } from './config-update.ts';
 import type { ChatServices } from './prepared-chat.ts';
 import { RunConfig } from './run-config.ts';
 import { requireModel } from '../../core/callers/require-model.ts';
-
-/** Handoffs within one run, to stop presets that hand off in circles. */
-const handoffsLimit = 8;
 
 /** The services of a chat, and those of its presets. */
 export type PresetServices = ChatServices & { presets: PresetFinder; configs: ChatConfigs };
@@ -79,7 +76,7 @@ export async function runAsPreset(
     }
     const time = services.now();
     announcement = { type: 'handoff', preset: handoff.preset, functionsBefore: handoff.functions, time };
-    request = await requestAfter(handoff, { ...request, approvalRule: rule }, services.presets);
+    request = await requestAfterHandoff(handoff, { ...request, approvalRule: rule }, services.presets);
     await config.handOff(handoff.preset, rule, time);
   }
 }
@@ -120,15 +117,6 @@ function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord 
   if (first === undefined || first.tools !== undefined) return first;
   const tools = below.find((preset) => preset.tools !== undefined)?.tools;
   return tools === undefined ? first : { ...first, tools };
-}
-
-/** The caller's request with the messages that the run has added. Only the approval rules of the first preset are carried over. */
-async function requestAfter({ preset, messages }: Handoff, before: ChatRequest, presets: PresetFinder): Promise<ChatRequest> {
-  if ((await presets.find(preset)) === undefined)
-    throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
-  const { instructions: _instructions, ...request } = before;
-  const messagesSoFar = [...request.messages, ...messages];
-  return { ...request, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, purpose: 'handoff' };
 }
 
 /** Combines approval rules: a call needs approval if any of them demands it. */

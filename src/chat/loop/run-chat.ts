@@ -23,6 +23,7 @@ import type { NextStep, Step } from './next-step.ts';
 import { originOf } from './request-origin.ts';
 import { createRoundBudget, type RoundBudget } from './round-budget.ts';
 import { Transcript } from './transcript.ts';
+import { handoffIn } from './hand-off.ts';
 
 /** A run under way. */
 interface Loop {
@@ -289,10 +290,6 @@ function requestFor({ chat, offer, transcript, budget, origin }: Loop): ModelReq
     origin,
     purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds },
   };
-}
-
-function handoffIn(results: readonly ToolCallResult[]): string | undefined {
-  return results.flatMap(({ followUp }) => (followUp?.type === 'handoff' ? [followUp.preset] : []))[0];
 }
 
 /** A function may end the run; functions without a reply end it if no other call needs one. */

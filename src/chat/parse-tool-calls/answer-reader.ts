@@ -4,11 +4,11 @@ import { NeedsMoreText, matchEnd, spaceEnd, type AnswerText } from './answer-tex
 import { fenceAt, type Fence } from './forms/fences.ts';
 import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
-import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './marks.ts';
+import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
 import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';
-import { labelAt, readAction, type Label } from './forms/react-labels.ts';
+import { labelAt, readAction, type Label } from './forms/react-calls.ts';
 import { BlockReader, maxSelected } from './read-block.ts';
 import { bare, type Enclosure, type ReadContext } from './read-context.ts';
 

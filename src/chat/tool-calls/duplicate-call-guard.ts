@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../shared/json/json.ts';
-import { limits } from '../../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { canonicalJson } from '../fit-calls/canonical-json.ts';
+
+/** How often an identical call runs in one run without a new result; the next one gets an explanation instead. */
+const identicalCalls = 2;
 
 /** The calls of one function with one set of arguments in a run. Plain data, so that it can be stored in a checkpoint. */
 export interface GuardedCall {
@@ -22,7 +24,7 @@ export interface GuardedCall {
 type DuplicateCallRefusal = { code: ToolErrorCode; message: string };
 
 /**
- * Blocks repeated calls within one run. Calls are equal if function and arguments are; call ids differ in every turn. At most `limits.identicalCalls`
+ * Blocks repeated calls within one run. Calls are equal if function and arguments are; call ids differ in every turn. At most `identicalCalls`
  * equal calls run without returning anything new. A result that differs from the previous one is new, and the count of a read-only call restarts
  * whenever another call has changed something. Further calls are answered with `duplicate_call_blocked`; functions that may repeat are exempt. The
  * decision is made when a call may run, so it makes no difference whether equal calls are in one round or in several. A call that may have taken
@@ -72,7 +74,7 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
     const entry = entries.get(keyOf(tool.spec.name, canonicalJson(args)));
     if (entry === undefined) return undefined;
     if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
-    return tool.mayRepeat !== true && entry.count >= limits.identicalCalls ? duplicate(tool) : undefined;
+    return tool.mayRepeat !== true && entry.count >= identicalCalls ? duplicate(tool) : undefined;
   }
 
   return {
@@ -84,7 +86,7 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
         const key = keyOf(call.tool.spec.name, canonicalJson(call.args));
         const count = counts.get(key) ?? entries.get(key)?.count ?? 0;
         counts.set(key, count + 1);
-        return count >= limits.identicalCalls;
+        return count >= identicalCalls;
       });
     },
     begin(tool, args, isResumed = false) {
@@ -138,7 +140,7 @@ function mayHaveHappened(tool: Tool): DuplicateCallRefusal {
 
 function duplicate(tool: Tool): DuplicateCallRefusal {
   const message =
-    `'${tool.spec.name}' was already called with exactly these arguments ${limits.identicalCalls} times and returned nothing new, so it was not run again. ` +
+    `'${tool.spec.name}' was already called with exactly these arguments ${identicalCalls} times and returned nothing new, so it was not run again. ` +
     'Use the results above, call it with other arguments, or answer.';
   return { code: 'duplicate_call_blocked', message };
 }

@@ -205,7 +205,7 @@ export interface Tool {
   readonly takesNothing?: boolean;
   /** The order of its calls does not matter: it runs concurrently although it may change something. */
   readonly isParallel?: boolean;
-  /** Identical calls in one run are intended: `limits.identicalCalls` does not apply. */
+  /** Identical calls in one run are intended: the limit of identical calls does not apply. */
   readonly mayRepeat?: boolean;
   /** Calling it twice has the effect of once (a PUT): it may be retried although the first call may have taken effect. */
   readonly isIdempotent?: boolean;

@@ -4,7 +4,7 @@ import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../c
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { CatalogBackend } from './catalog-backend.ts';
 import { BackendModels, type ListFault } from './backend-models.ts';
-import { RefusalMemory } from '../remedies/lesson-memory.ts';
+import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { ollamaPullHint } from '../ollama/ollama-models.ts';
 

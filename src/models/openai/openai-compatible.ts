@@ -12,13 +12,13 @@ import { OutputLimit } from '../answers/output-limit.ts';
 import { readVectors } from '../transport/read-vectors.ts';
 import { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
-import { RefusalMemory } from '../remedies/lesson-memory.ts';
+import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { makeCallId } from '../answers/tool-call-assembler.ts';
 import { toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
-import { ChatStream, toPayload } from './read-chat-stream.ts';
+import { ChatStream, toPayload } from './split-chat-stream.ts';
 import { parameterRemedy, usageRemedy, withoutMark } from './refused-parameters.ts';
-import { CompletionReader } from './completion-reader.ts';
+import { CompletionReader } from './chunks-to-events.ts';
 import { toUsage } from './to-usage.ts';
 
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */

@@ -3,7 +3,7 @@ import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
-import { ownLessons } from '../remedies/lesson-memory.ts';
+import { ownLessons } from '../remedies/refusal-memory.ts';
 import { functionRemedy } from './function-remedy.ts';
 import { specInProfile, type SchemaProfile } from './to-profile.ts';
 

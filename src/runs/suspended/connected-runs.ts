@@ -1,4 +1,4 @@
-import { connectScope } from '../../chat/suspend/run-suspensions.ts';
+import { connectScope } from '../../chat/suspend/store-suspended-run.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { serversOf } from '../../core/user-input/connect.ts';
 import type { OwnCredentials } from '../../core/sign-in/credentials.ts';

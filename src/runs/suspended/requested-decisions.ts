@@ -1,4 +1,4 @@
-import { toPendingApproval, type ApprovalLinkSigner, type ApprovalTokenSigner } from '../../chat/suspend/run-suspensions.ts';
+import { toPendingApproval, type ApprovalLinkSigner, type ApprovalTokenSigner } from '../../chat/suspend/store-suspended-run.ts';
 import type { PendingApproval, RequestedDecision } from '../../core/user-input/approval.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError, invalidField, type ErrorCode } from '../../core/errors.ts';

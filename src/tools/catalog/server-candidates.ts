@@ -89,7 +89,8 @@ function toCandidate(record: ToolServerRecord, operation: Operation, createTool:
     spec,
     otherNames: [operationId],
   };
-  const endpoint = `${method} ${record.url}${path}`;
+  // The request of an MCP call goes to the server's address; the tool's name is in its body.
+  const endpoint = `${method} ${record.url}${record.type === 'mcp' ? '' : path}`;
   const ruleNames = [operationId, ...possibleNames(candidate)];
   // Most offers use the same name, so the last tool is reused.
   let last: Tool | undefined;

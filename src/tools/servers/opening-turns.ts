@@ -1,5 +1,8 @@
 import pLimit from 'p-limit';
 
+/** Registered servers that are opened at the same time, and as many again that a request waits for. Each takes some file descriptors, a process more. */
+export const serversOpenedAtOnce = 32;
+
 /** A server that is being opened, or waits for its turn. */
 export interface Turn<Value> {
   done: Promise<Value>;
@@ -11,7 +14,7 @@ export interface Turn<Value> {
  * Bounds how many servers are opened at the same time: each takes file descriptors, and a thousand at once would leave none for chats. Servers that
  * a request waits for have their own turns, because unresponsive servers occupy the others for seconds.
  */
-export function createOpeningTurns(atOnce: number): <Value>(work: () => Promise<Value>) => Turn<Value> {
+export function createOpeningTurns(atOnce = serversOpenedAtOnce): <Value>(work: () => Promise<Value>) => Turn<Value> {
   const unhurried = pLimit(atOnce);
   const hastened = pLimit(atOnce);
   return <Value>(work: () => Promise<Value>) => {

@@ -11,8 +11,6 @@ import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 
 /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
 export const serverPatienceMs = 2_000;
-/** Registered servers that are opened at the same time, and as many again that a request waits for. Each takes some file descriptors, a process more. */
-export const serversOpenedAtOnce = 32;
 
 /**
  * How long a request that selects functions of this server by name waits for it: longer than a document may take to load, because that error says
@@ -82,7 +80,7 @@ interface OpeningState {
 export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, OpeningState>();
   const closing = new AbortController();
-  const takeTurn = createOpeningTurns(serversOpenedAtOnce);
+  const takeTurn = createOpeningTurns();
 
   /** A changed record counts as another server. */
   function findEntry(record: ToolServerRecord): OpeningState | undefined {

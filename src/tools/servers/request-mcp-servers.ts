@@ -97,7 +97,7 @@ function toCandidate(
     otherNames: [operationId],
     toTool: (offeredName) => ({
       ...server.createTool(operation, offeredName),
-      endpoint: `${method} ${endpoint} ${path}`,
+      endpoint: `${method} ${endpoint}`,
       ...(needsApproval && { needsApproval }),
     }),
   };

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
+import { marks } from '../../../src/chat/parse-tool-calls/block-marks.ts';
 import { piecesOf, specOf } from './judge-output.ts';
 
 const tools = [specOf('get_time', { zone: { type: 'string' }, days: { type: 'integer' } }), specOf('f', { a: { type: 'string' }, b: {} })];

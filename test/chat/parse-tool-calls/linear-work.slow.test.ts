@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
-import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
+import { marks } from '../../../src/chat/parse-tool-calls/block-marks.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { countSteps } from '../../_support/count-steps.ts';
 import { specOf } from './judge-output.ts';

@@ -7,7 +7,7 @@ import {
   retriedRunsPerCaller,
   waitingRunCharacters,
   waitingRunsCharacters,
-} from '../../../src/chat/suspend/run-suspensions.ts';
+} from '../../../src/chat/suspend/store-suspended-run.ts';
 import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { ann } from '../../_support/continuations.ts';

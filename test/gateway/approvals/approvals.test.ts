@@ -10,7 +10,7 @@ import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { documentOf, readSeen, selects, serverOf } from '../gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, lastResults, pathsSent, readRun, storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
-import { approvalTokenMs } from '../../../src/chat/suspend/run-suspensions.ts';
+import { approvalTokenMs } from '../../../src/chat/suspend/store-suspended-run.ts';
 
 const newFolder = temporaryFolders();
 

@@ -7,7 +7,7 @@ import { testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { documentOf, serverOf } from '../gateway.ts';
 import { jsonResponse, scriptedSend } from '../../tools/scripted-send.ts';
-import { lessonMemoryMs } from '../../../src/models/remedies/lesson-memory.ts';
+import { lessonMemoryMs } from '../../../src/models/remedies/refusal-memory.ts';
 
 const adminKey = 'sk-administrator-of-these-tests';
 const apps: TestApp[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/answer-pieces.ts';
-import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
+import { marks } from '../../../src/chat/parse-tool-calls/block-marks.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { countSteps } from '../../_support/count-steps.ts';
 import { specOf } from '../../chat/parse-tool-calls/judge-output.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../src/core/errors.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { RefusalMemory } from '../../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory } from '../../../src/models/remedies/refusal-memory.ts';
 import { askModel } from '../../_support/model-answers.ts';
 import type { ModelBackend, ModelRecord } from '../../../src/core/models/model.ts';
 import { modelListTtlMs } from '../../../src/models/catalog/backend-models.ts';

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { applyRemedies } from '../../../src/models/remedies/apply-remedies.ts';
-import { RefusalMemory } from '../../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory } from '../../../src/models/remedies/refusal-memory.ts';
 import type { Recognised, Remedy } from '../../../src/models/remedies/remedy.ts';
 import { askModel } from '../../_support/model-answers.ts';
 import { says, ScriptedModel, answerOf } from '../../_support/scripted-model.ts';

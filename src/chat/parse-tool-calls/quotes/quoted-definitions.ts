@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/j
 import { parseExactly, withPlainNumbers } from '../../../shared/json/parse-exactly.ts';
 import { canonicalJson } from '../../fit-calls/canonical-json.ts';
 import type { ReadCall } from '../answer-pieces.ts';
-import { hidingMarks } from '../marks.ts';
+import { hidingMarks } from '../block-marks.ts';
 import { characterOf, compact, isFound, searchQuote } from './quoted-calls.ts';
 import { createToolCallParser } from '../tool-call-parser.ts';
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { requireModel } from '../../../core/callers/require-model.ts';
 import type { ModelFinder } from '../../../core/models/model.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
-import { countTokens } from '../../dialects/messages/count-tokens.ts';
+import { countTokens } from '../../dialects/messages/read-counted-request.ts';
 import { messagesErrors } from '../../dialects/messages/messages-errors.ts';
 
 /** `POST /v1/messages/count_tokens`. No backend is asked, because most of them cannot count. */

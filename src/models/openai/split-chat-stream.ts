@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json
 import { parseJson } from '../../shared/json/parse-exactly.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
-import type { CompletionReader } from './completion-reader.ts';
+import type { CompletionReader } from './chunks-to-events.ts';
 import { endsEvent, RepeatedForm } from './repeated-form.ts';
 import { ServerSentEventReader, type ServerSentEvent } from './read-server-sent-events.ts';
 

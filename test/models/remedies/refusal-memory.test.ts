@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Lesson, LessonRule } from '../../../src/core/models/lesson.ts';
 import type { ModelRequest, RequestOrigin } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
-import { RefusalMemory, lessonMemoryMs } from '../../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory, lessonMemoryMs } from '../../../src/models/remedies/refusal-memory.ts';
 import { askModel } from '../../_support/model-answers.ts';
 
 const search: ToolSpec = { name: 'search', description: 'Looks for things', parameters: { type: 'object', properties: {} } };
