@@ -41,7 +41,7 @@ const [name = 'serve', ...args] = process.argv.slice(2);
 if (['help', '--help', '-h'].includes(name)) {
   console.log('Usage: toolwharf [command]\n');
   for (const [command, { does }] of Object.entries(commands)) console.log(`  ${command.padEnd(12)} ${does}`);
-  console.log('\nSettings are environment variables, or stand in toolwharf.yaml: see docs/configuration.md.');
+  console.log('\nSettings come from environment variables or toolwharf.yaml: see docs/configuration.md.');
   process.exit(0);
 }
 if (['version', '--version', '-v'].includes(name)) {
@@ -52,7 +52,7 @@ if (!Object.hasOwn(commands, name)) exitWith(2, `there is no command "${name}". 
 if (args.length > 0 && name !== 'convert')
   exitWith(
     2,
-    `${name} takes no arguments, but got "${args[0]}". Settings are environment variables, or stand in toolwharf.yaml: see docs/configuration.md.`,
+    `${name} takes no arguments, but got "${args[0]}". Settings come from environment variables or toolwharf.yaml: see docs/configuration.md.`,
   );
 await commands[name].run(args).catch(async (error) => {
   console.error(lineFor(error) ?? (await withSources(error)));
@@ -77,7 +77,7 @@ function lineFor(error) {
 }
 
 function noAddress(host) {
-  return `toolwharf: ${host} is no address of this machine; correct HOST, for example to 127.0.0.1.`;
+  return `toolwharf: ${host} is not an address of this machine; correct HOST, for example to 127.0.0.1.`;
 }
 
 /** A bug shows where it is in the sources. */

@@ -62,7 +62,7 @@ const guessableCharacters = 16;
 export function weakAdminKey({ adminKey }: Pick<Config, 'adminKey'>): { problem: string; cure: string } | undefined {
   if (adminKey === undefined || adminKey.length >= guessableCharacters) return undefined;
   return {
-    problem: `TOOLWHARF_ADMIN_KEY has only ${adminKey.length} characters, so whoever reaches the gateway can find it by trying`,
+    problem: `TOOLWHARF_ADMIN_KEY has only ${adminKey.length} characters, so anyone who can reach the gateway could guess it`,
     cure: 'Set it to the output of `openssl rand -hex 24`.',
   };
 }

@@ -33,5 +33,5 @@ it.each(['nobody.invalid', 'fe80::1', '192.0.2.1'])('a start at %s ends with one
   const folder = newFolder();
   const env = { ...process.env, HOST: host, PORT: '0', TOOLWHARF_DATA_DIR: folder, TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' };
   const { status, stderr } = spawnSync(process.execPath, [program, 'serve'], { encoding: 'utf8', cwd: folder, env });
-  expect([status, stderr]).toEqual([1, `toolwharf: ${host} is no address of this machine; correct HOST, for example to 127.0.0.1.\n`]);
+  expect([status, stderr]).toEqual([1, `toolwharf: ${host} is not an address of this machine; correct HOST, for example to 127.0.0.1.\n`]);
 });

@@ -81,7 +81,8 @@ export async function composeApprovals(
   });
 
   async function failGivenUp(runIds: readonly string[]): Promise<void> {
-    const message = 'This run was waiting for an approval when the store became full, and its caller used the most space. Ask again.';
+    const message =
+      'This run was dropped while it waited for an approval: the store was full, and its caller used the most space. Ask again.';
     for (const id of runIds) {
       logger.error(
         { run_id: id },

@@ -38,7 +38,7 @@ export function composeChat(
       onFault: (error) =>
         logger.error(
           { err: error },
-          'what functions and hand-offs changed in chats cannot be stored or read at the moment; chats go on without',
+          'changes that functions and handoffs made to chats cannot be stored or read at the moment; chats continue without them',
         ),
     }),
     continuations: new Continuations({

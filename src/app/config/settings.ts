@@ -37,7 +37,7 @@ export interface Setting<Value> {
   readonly isSecret?: true;
 }
 
-const noUnlimited = '; there is no unlimited, so that every answer ends';
+const noUnlimited = '; it cannot be unlimited, because every answer must end';
 
 /**
  * Every setting: its variable (in the file mostly the same name in lower case), its field of `Config`, default, parser and meaning. The settings reader,
@@ -62,7 +62,7 @@ export const settingTable = {
   OLLAMA_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OLLAMA_BASE_URLS is not set' },
   OPENAI_API_BASE_URLS: {
     parse: listOf(';', httpUrlOrEmpty),
-    meaning: '`;`-separated servers that speak the OpenAI API; an empty entry, or a key alone, means https://api.openai.com/v1',
+    meaning: '`;`-separated servers that speak the OpenAI API; an empty entry, or a key without a URL, means https://api.openai.com/v1',
   },
   OPENAI_API_KEYS: {
     parse: listOf(';', keyOrEmpty),
@@ -131,7 +131,7 @@ export const settingTable = {
     field: 'dataDir',
     fallback: './data',
     parse: text,
-    meaning: 'folder of everything that the gateway keeps; created when missing',
+    meaning: 'folder for all stored data; created when missing',
   },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',
@@ -184,7 +184,7 @@ export const settingTable = {
     inFile: 'auth.oidc.scopes',
     fallback: 'openid profile email',
     parse: listOf(' ', text),
-    meaning: 'space-separated scopes that a sign-in asks for; for providers by whose scopes a token is for this API',
+    meaning: 'space-separated scopes to request at sign-in; change it if your provider uses scopes to decide which API a token is for',
   },
   METRICS_KEY: {
     field: 'metricsKey',
@@ -209,7 +209,8 @@ export const settingTable = {
   TOOL_SERVER_EGRESS: {
     fallback: 'public',
     parse: oneOf(['public', 'any', 'none']),
-    meaning: 'which addresses tool servers that a request names may have: `public`, `any` or `none`; see [egress](security.md#egress)',
+    meaning:
+      'which addresses are allowed for tool servers that a request supplies: `public`, `any` or `none`; see [egress](security.md#egress)',
   },
   TOOL_SERVER_ALLOW: { parse: listOf(',', httpOrigin), meaning: 'comma-separated origins that tool servers of a request may always have' },
   CORS_ALLOW_ORIGIN: {
@@ -234,13 +235,13 @@ export const settingTable = {
     fallback: String(limits.connectionsPerOrigin),
     parse: wholeNumber(1, 65_535),
     meaning:
-      'connections to one backend or tool server; further requests wait for one, and callers take turns. No key gets all of them: a 64th is left to others',
+      'connections to one backend or tool server; further requests wait for one, and callers take turns. No single key can use them all: 1/64 is reserved for other keys',
   },
   CLIENT_STALL_TIMEOUT_MS: {
     field: 'clientStallTimeoutMs',
     fallback: '30000',
     parse: delayMs,
-    meaning: 'how long a client may read nothing of its answer',
+    meaning: 'how long a client may go without reading any of its answer',
   },
   DRAIN_TIMEOUT_MS: {
     field: 'drainTimeoutMs',

@@ -39,7 +39,7 @@ export async function openStored({ databaseUrl, dataDir, secret: configured, too
   if (secret === undefined) {
     throw new GatewayError(
       'storage_unavailable',
-      `${file} exists, but the secret that it was encrypted with does not: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
+      `${file} exists, but the secret that encrypts it is missing: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
     );
   }
   return createLayeredRegistry({ fixed: toolServers, store: openStores({ file, secret, isReadOnly: true }).registry });

@@ -35,7 +35,7 @@ const closedSchema: JsonObject = { type: 'object', properties: {}, additionalPro
 
 /** Renamed members may hold texts that are objects, and so on. */
 const maxRounds = 3;
-const tooManyTexts = 'objects are written as texts within texts; write them as objects';
+const tooManyTexts = 'objects are encoded as strings inside strings; send them as objects';
 /** Models that were trained on other forms of calls put the arguments into one of these. */
 const wrappers = ['parameters', 'arguments'];
 

@@ -20,11 +20,11 @@ export function createReadResultTool(name: string, results: ResultStore, pageByt
   return {
     spec: {
       name,
-      description: 'Reads on in a result that was cut. Use it only when the part that is left out is needed for the answer.',
+      description: 'Reads more of a result that was cut off. Use it only if the answer needs the missing part.',
       parameters: trustSchema({
         type: 'object',
         properties: {
-          reference: { type: 'string', description: 'As named where the result was cut, for example "result_1"' },
+          reference: { type: 'string', description: 'The name given where the result was cut off, for example "result_1"' },
           offset: { type: 'integer', minimum: 0, description: 'The first character to read' },
         },
         required: ['reference', 'offset'],

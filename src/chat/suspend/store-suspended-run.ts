@@ -186,7 +186,7 @@ async function save(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   if (saved.type === 'too_large') {
     throw new GatewayError(
       'overloaded',
-      'This run holds too much to wait for an approval or a sign-in. Send less, or ask over a websocket session.',
+      'This run is too large to be stored while it waits for an approval or a sign-in. Send less, or ask over a websocket session.',
     );
   }
   if (saved.type === 'refused') {

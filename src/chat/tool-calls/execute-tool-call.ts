@@ -77,7 +77,8 @@ function endedOutcome(tool: Tool, ending: Ending): ToolOutcome {
   const state = tool.isReadOnly === true ? 'cancelled' : 'outcome_unknown';
   if (ending.type === 'timeout') {
     const message = timeoutMessage(tool.spec.name, ending.limitMs);
-    if (tool.timeoutBehavior === 'abort') throw new GatewayError('tool_failed', `${message}, and its definition ends the run then.`);
+    if (tool.timeoutBehavior === 'abort')
+      throw new GatewayError('tool_failed', `${message}, and its definition says that this ends the run.`);
     return { type: 'error', code: 'tool_timeout', message, state };
   }
   const cause = ending.type === 'left' ? 'The run ended' : `'${tool.spec.name}' was cancelled`;

@@ -117,7 +117,7 @@ async function misfitOf(
     return misfit('args_too_large', `The arguments of '${name}' are too large to be checked. Call it again with less.`);
   if (check.type !== 'unchecked') return undefined;
   // An unchecked call must not run, or a caller could avoid the check.
-  const message = `The arguments of '${name}' could not be checked in time, so the call was not run: the check ${check.reason}. Call it again; if that does not help, with less nesting, shorter lists and shorter texts.`;
+  const message = `The arguments of '${name}' could not be checked in time, so the call was not run: the check ${check.reason}. Call it again; if that fails too, use less nesting and shorter lists and texts.`;
   return misfit('tool_internal_error', message);
 }
 

@@ -183,7 +183,7 @@ export function invalidKey(wasSent: boolean): GatewayError {
 export function startKeyNeeded(): GatewayError {
   return new GatewayError(
     'invalid_api_key',
-    'Changes require the administrator key of this start: the "sk-tw-…" at the end of the link in the terminal where the gateway was started. ' +
+    'Changes require the administrator key that was printed at startup: the "sk-tw-…" at the end of the link in the terminal where the gateway was started. ' +
       'Send it as "Authorization: Bearer <key>" or "x-api-key". For a permanent key, set TOOLWHARF_ADMIN_KEY.',
   );
 }

@@ -35,7 +35,7 @@ export function decidedApprovalPage(
 
 const waitingAgain = {
   title: 'Decided',
-  message: 'The chat has continued, and other calls now need approval. You can see them if you decided here.',
+  message: 'The chat has continued, and other calls now need approval. You can open them only in the browser where you made the decision.',
   isActive: false,
 };
 
@@ -52,7 +52,7 @@ function stateOf(run: LoggedRun | undefined): { title: string; message: string; 
         ...ended,
       };
     case 'cancelled':
-      return { title: 'Cancelled', message: 'This run was cancelled. Calls that had not run before that will not run.', ...ended };
+      return { title: 'Cancelled', message: 'This run was cancelled. Calls that had not started will not run.', ...ended };
     case 'failed':
       return { title: 'Decided, but the answer failed', message: errorIn(run) ?? 'Ask again in the chat.', ...ended };
     case undefined:

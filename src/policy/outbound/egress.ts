@@ -48,7 +48,7 @@ function decide(url: URL, trust: DecidedTrust, rules: EgressRules): EgressDecisi
 function decideLinked(url: URL, reach: Reach, rules: EgressRules): EgressDecision {
   if (isAlwaysAllowed(url, rules)) return { isAllowed: true, reach: 'private' };
   if (!isBlockedPort(url)) return { isAllowed: true, reach };
-  const reason = `A tool server refers to ${url.origin}, whose port belongs to another protocol than HTTP.`;
+  const reason = `A tool server refers to ${url.origin}, whose port belongs to a protocol other than HTTP.`;
   return { isAllowed: false, message: `${reason} ${cureFor(url.origin, rules)}` };
 }
 

@@ -59,13 +59,13 @@ const beforeTheAnswer: readonly Explanation[] = [
     codes: /^EMFILE$/u,
     failure: 'no_files',
     explain: (origin) =>
-      `${origin} was not called: the gateway has as many files and connections open as it may (EMFILE). Raise its limit of open files: ulimit -n, LimitNOFILE of a systemd unit, ulimits.nofile of a container.`,
+      `${origin} was not called: the gateway has reached its limit of open files and connections (EMFILE). Raise its limit of open files: ulimit -n, LimitNOFILE of a systemd unit, ulimits.nofile of a container.`,
   },
   {
     codes: /^ENFILE$/u,
     failure: 'no_files',
     explain: (origin) =>
-      `${origin} was not called: this machine has as many files and connections open as it may (ENFILE). Raise its limit, fs.file-max on Linux.`,
+      `${origin} was not called: this machine has reached its limit of open files and connections (ENFILE). Raise its limit, fs.file-max on Linux.`,
   },
   { codes: /^UND_ERR_INVALID_ARG$/u, failure: 'invalid_request', explain: (origin) => `The request to ${origin} is not valid HTTP.` },
   {

@@ -80,7 +80,7 @@ export function createRequestedDecisions({ store, tokens, links, decisions }: Re
 }
 
 const noneWaits =
-  'no call of yours waits for this decision: there was none, it was decided before, or a day has passed. GET /api/runs shows your runs.';
+  'none of your calls is waiting for this decision: it does not exist, was already decided, or expired after a day. GET /api/runs shows your runs.';
 const otherRun = 'the decisions of one request have to be about the calls of one answer.';
 
 function refusal({ param }: RequestedDecision, message: string): GatewayError {

@@ -19,7 +19,7 @@ it('a call whose arguments cannot be checked in time does not run, and is called
     type: 'refused',
     code: 'tool_internal_error',
     message:
-      "The arguments of 'use' could not be checked in time, so the call was not run: the check takes longer than 1.01 s. Call it again; if that does not help, with less nesting, shorter lists and shorter texts.",
+      "The arguments of 'use' could not be checked in time, so the call was not run: the check takes longer than 1.01 s. Call it again; if that fails too, use less nesting and shorter lists and texts.",
   });
   expect(await prepare({ a: 1 })).toMatchObject({ type: 'refused', code: 'args_invalid' });
   expect(await prepare({})).toMatchObject({ type: 'ready' });

@@ -299,7 +299,7 @@ describe('a link', () => {
       for (const sent of [{}, { form: { decision: 'approve' } }]) {
         const response = await visit(gateway, path, sent);
         expect([response.statusCode, response.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
-        expect(textOfPage(response)).toContain('Nothing waits here');
+        expect(textOfPage(response)).toContain('No calls waiting');
       }
     }
     expect(gateway.sent).toEqual([]);

@@ -29,7 +29,7 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
         async remedy(error) {
           if (!isRefusal(error)) return undefined;
           refusal = error;
-          const message = 'The backend refused functions after it had called some; the answer is given from their results.';
+          const message = 'The backend refused functions after the model had already called some, so it answers from their results.';
           await emit([warningEvent({ code: 'tools_unsupported', message })]);
           return { to: plain, request: withInlineResults(request) };
         },

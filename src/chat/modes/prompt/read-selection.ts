@@ -78,7 +78,7 @@ export async function readSelection(
   for (const call of checked) addCall(read, call);
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const name of found.examples)
-    read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, in a quotation, or after a refusal' });
+    read.dropped.push({ name: name.slice(0, 200), reason: 'it appears in an example, in a quotation, or after a refusal' });
   for (const { name, reason } of found.damaged) addDamaged(read, { name, reason }, specs);
   return read;
 }

@@ -164,12 +164,12 @@ function partsIn(entries: readonly SelectedEntry[], { mayRunAs }: SelectionReque
 async function confirmSelection(open: readonly SelectedEntry[], request: SelectionRequest, step: SelectionStep): Promise<Selection> {
   const answer = await requestAgain(request, step);
   if (answer === undefined || (!answer.isReadable && answer.entries.length === 0)) {
-    const reason = 'Not run: it was left open whether the call is meant, and the model did not confirm it when asked once more.';
+    const reason = 'Not run: it was unclear whether the model wanted this call, and it did not confirm it when asked again.';
     return { calls: [], refused: open.map(({ spec }) => ({ name: spec.name, reason })) };
   }
   for (const { spec } of open) {
     const isRepeated = answer.entries.some((entry) => entry.spec === spec);
-    if (!isRepeated) step.log.dropped.push({ name: spec.name, reason: 'the model took it back when asked once more' });
+    if (!isRepeated) step.log.dropped.push({ name: spec.name, reason: 'the model withdrew it when asked again' });
   }
   return toSelection(withinBounds(answer.entries, request, step.log), request);
 }

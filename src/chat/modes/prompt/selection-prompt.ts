@@ -88,12 +88,12 @@ export function confirmMessage(
 ): ChatMessage {
   const open = parts.map(({ written, nearest }) => `there is no function '${written.slice(0, 80)}' (the nearest is '${nearest}')`);
   const reason =
-    open.length > 0 ? `${open.join(', and ')}.` : 'the words around the JSON object leave it open whether these calls are meant.';
+    open.length > 0 ? `${open.join(', and ')}.` : 'the text around the JSON object does not make clear whether you want these calls.';
   const lines = faulty.map(({ name, problems }) => `- ${name}: ${problems.join('; ')}`);
   const content = [
     `Nothing was called yet, because ${reason}`,
     ...(lines.length > 0 ? ['The arguments of these calls are wrong:', ...lines] : []),
-    'Answer again with one JSON object of the same form and nothing else. It holds the calls to be made now, with an empty array if there are none:',
+    'Answer again with one JSON object of the same form and nothing else. List the calls to make now, or an empty array for none:',
     '{"tool_calls": []}',
   ];
   return { role: 'user', content: content.join('\n') };

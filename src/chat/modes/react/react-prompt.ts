@@ -7,7 +7,7 @@ function instructions(specs: readonly ToolSpec[]): string {
   const flat = specs.map(({ name, description, parameters }) => ({ name, description, parameters }));
   return `Available Functions: ${JSON.stringify(flat)}
 
-Answer in steps. Every label stands at the beginning of a line. A step that needs a function has exactly this form, and then you stop:
+Answer in steps. Put every label at the start of a line. When a step needs a function, write exactly this, then stop:
 
 Thought: what is known, and what is missing
 Action: the name of one function, as it is listed

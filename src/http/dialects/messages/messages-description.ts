@@ -30,7 +30,7 @@ const messagesErrorShape = z
   .meta({ id: 'MessagesError', description: 'Anthropic’s; `details.error_code` is the gateway’s code.' });
 
 const headers = {
-  'anthropic-beta': 'Names of betas, of which an `mcp-client` counts: such a client is shown what the gateway executes, as blocks of MCP.',
+  'anthropic-beta': 'Names of betas. Only `mcp-client` has an effect: calls that the gateway executes are then shown as MCP blocks.',
 };
 const conversation = {
   tools:

@@ -60,14 +60,15 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
 /** What only a server can serve that keeps conversations, prompts or answers. */
 function refuseStored(wire: JsonObject): void {
   for (const field of ['conversation', 'prompt']) {
-    if (isSet(wire[field])) throw invalidField(field, 'nothing of this kind is kept here. Send the conversation itself in input.');
+    if (isSet(wire[field]))
+      throw invalidField(field, 'is not supported, because nothing is stored under it here. Send the conversation itself in input.');
   }
 }
 
 /** Fields that would change the answer at OpenAI. Others are ignored silently. */
 function leftOutFields(wire: JsonObject): CallerWarning[] {
   return ['context_management', 'moderation'].flatMap((field) =>
-    isSet(wire[field]) ? [{ code: 'field_left_out', message: `${field}: is not known here, and is left out.` }] : [],
+    isSet(wire[field]) ? [{ code: 'field_left_out', message: `${field}: is not supported and was ignored.` }] : [],
   );
 }
 

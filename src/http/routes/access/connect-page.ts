@@ -33,7 +33,7 @@ type WithLink = { Params: { link: string } };
  */
 export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (app, { signIns, callers, logins, publicUrl }) => {
   const ownOrigins = originsOf(publicUrl);
-  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'No longer valid', forbidden: 'Not accepted from there' });
+  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'No longer valid', forbidden: 'Sent from another page' });
 
   /** @throws GatewayError */
   async function open(request: FastifyRequest<WithLink>): Promise<{ signIn: OpenSignIn; caller: Caller; server: SignInServer }> {
@@ -123,10 +123,7 @@ type ConnectForm = z.infer<typeof formSchema>;
 /** @throws GatewayError `invalid_request`, `unsupported_media_type` */
 function parseForm(body: unknown): ConnectForm {
   if (body instanceof URLSearchParams) return parseInput(formSchema, Object.fromEntries(body), 'the form of this page');
-  throw new GatewayError(
-    'unsupported_media_type',
-    'This page takes its own form. Programs use PUT /api/credentials/{server} {"key": "…"}.',
-  );
+  throw new GatewayError('unsupported_media_type', 'Use the form on this page. Programs use PUT /api/credentials/{server} {"key": "…"}.');
 }
 
 /** Spaces around a key that was pasted are none of it. */

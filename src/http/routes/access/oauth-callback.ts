@@ -24,7 +24,7 @@ type WithMark = { Params: { issuer: string } };
  */
 export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = async (app, { signIns, callers, clientMetadata }) => {
   await app.register(async (pages) => {
-    installFormPages(pages, { not_found: 'Nothing to finish', forbidden: 'Not connected', conflict: 'Not connected' });
+    installFormPages(pages, { not_found: 'Sign-in not found', forbidden: 'Not connected', conflict: 'Not connected' });
     const finish = async (request: FastifyRequest, reply: FastifyReply, issuerMark?: string): Promise<FastifyReply> => {
       const cookies = cookiesIn(request.headers.cookie);
       const { server, caller } = await signIns.finish(queryOf(request), {
@@ -41,7 +41,7 @@ export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = asy
   const describe = (issuerMark?: string): JsonObject => {
     const metadata = clientMetadata(issuerMark);
     if (metadata !== undefined) return metadata;
-    throw new GatewayError('not_found', 'This gateway has no address with https (PUBLIC_URL), so it is known nowhere by this document.');
+    throw new GatewayError('not_found', 'PUBLIC_URL is not an https address, so this gateway has no client metadata document.');
   };
   app.get('/oauth/client-metadata.json', () => describe());
   app.get<WithMark>('/oauth/client-metadata/:issuer', ({ params }) => describe(params.issuer));

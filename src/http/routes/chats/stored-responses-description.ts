@@ -10,7 +10,8 @@ export const storedResponseDescriptions = {
   'GET /v1/responses/:id': {
     tag: 'Stored chats',
     summary: 'One stored response',
-    description: 'Also while it runs in the background. With `stream` as the server-sent events that it has and will have.',
+    description:
+      'Works while the response still runs in the background. With `stream`, sends its events as server-sent events: those so far, then new ones.',
     params,
     query: {
       schema: responseQuery,
@@ -28,7 +29,7 @@ export const storedResponseDescriptions = {
   },
   'GET /v1/responses/:id/input_items': {
     tag: 'Stored chats',
-    summary: 'What a response was made of',
+    summary: 'The input of a stored response',
     description: 'The items of its input, those of the responses that it builds on included.',
     params,
     query: {

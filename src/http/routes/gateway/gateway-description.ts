@@ -22,7 +22,7 @@ const readyShape = z.object({
         .optional()
         .describe('Opening it has ended the gateway several times, so it is skipped for an hour, or until a refresh.'),
       functions: z.int(),
-      held: z.int().optional().describe('Functions that wait until an administrator has looked at their changed definition.'),
+      held: z.int().optional().describe('Functions withheld until an administrator accepts their changed definition.'),
     }),
   ),
 });
@@ -58,7 +58,7 @@ export const gatewayDescriptions = {
           id: z.string(),
           name: z.string().nullable().describe('Of the key; null where there is none.'),
           role: z.enum(['admin', 'user']),
-          is_open: z.boolean().describe('Everybody at the machine of an open gateway, whatever key was sent.'),
+          is_open: z.boolean().describe('True for anyone on the machine of an open gateway; a key that is sent is ignored.'),
           person: z.object({ id: z.string(), name: z.string().optional(), email: z.string().optional() }).nullable(),
         }),
       ),

@@ -103,14 +103,14 @@ async function requireCaller(callers: ApprovalPageOptions['callers'], request: F
   if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
   throw new GatewayError(
     'not_found',
-    'This link has no calls of this key. Open it without a key, or with the key that the chat was sent with, while that key is valid.',
+    'No calls made with your key are waiting behind this link. Open it without a key, or with the key that the chat used, if that key is still valid.',
   );
 }
 
 const titles: Partial<Record<GatewayError['code'], string>> = {
-  not_found: 'Nothing waits here',
+  not_found: 'No calls waiting',
   approval_expired: 'Too late',
-  forbidden: 'Not accepted from there',
+  forbidden: 'Sent from another page',
 };
 
 const formSchema = z.object({
@@ -129,7 +129,7 @@ function parseForm(body: unknown): DecisionForm {
   if (body instanceof URLSearchParams) return parseInput(formSchema, Object.fromEntries(body), 'the form of this page');
   throw new GatewayError(
     'unsupported_media_type',
-    'A decision has to be sent as the form of this page. Programs use POST /api/runs/{id}/approvals/{call_id}.',
+    'Send decisions with the form on this page. Programs use POST /api/runs/{id}/approvals/{call_id}.',
   );
 }
 

@@ -19,7 +19,7 @@ const summaryShape = z
 const listedShape = summaryShape
   .extend({
     model_requests: z.int().optional(),
-    calls: z.int().optional().describe('Calls of functions, those of presets that were called as tools included.'),
+    calls: z.int().optional().describe('Function calls, including those of presets called as tools.'),
     failed_calls: z.int().optional(),
     tools: z.array(z.string()).optional().describe('Functions that were called: the first 32.'),
     servers: z.array(z.string()).optional().describe('Tool servers of which functions were called: the first 32.'),
@@ -27,13 +27,13 @@ const listedShape = summaryShape
     last_event: z
       .object({ type: z.string(), time: isoTime, tool: z.string().optional() })
       .optional()
-      .describe('What happened last: how far a running one is.'),
+      .describe('The last event; for an active run, its progress.'),
   })
   .meta({ id: 'ListedRun' });
 const runShape = summaryShape
   .extend({
     events: z.array(z.object({ type: z.string(), time: isoTime, data: anyObject })).describe('What happened, in order.'),
-    prompts: z.array(anyObject).optional().describe('What models were asked and answered, where `RECORD_PROMPTS` asks for it.'),
+    prompts: z.array(anyObject).optional().describe('Prompts and answers of models, if `RECORD_PROMPTS` is on.'),
   })
   .meta({ id: 'RunWithEvents' });
 

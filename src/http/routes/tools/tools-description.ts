@@ -16,8 +16,8 @@ const toolShape = z
   .meta({ id: 'Tool' });
 const recordedBody = {
   body: z.string().optional(),
-  body_encoding: z.literal('base64').optional().describe('Where the body is no text.'),
-  truncated: z.literal(true).optional().describe('Of the body, which has more.'),
+  body_encoding: z.literal('base64').optional().describe('Set if the body is not text.'),
+  truncated: z.literal(true).optional().describe('Set if the body was cut off.'),
 };
 const recordedRequest = z
   .object({
@@ -95,7 +95,7 @@ export const toolDescriptions = {
       example: { arguments: { timezone: 'Asia/Tokyo' } },
     },
     answers: {
-      200: json('What it gave, or why it failed.', z.union([resultShape, failureShape])),
+      200: json('The result, or why the call failed.', z.union([resultShape, failureShape])),
       400: json('The arguments do not fit.', z.union([failureShape, errorShape])),
       409: json('The call needs an approval that cannot be requested here, or a credential that the caller has not stored.', failureShape),
     },

@@ -193,7 +193,7 @@ describe('words around a call', () => {
 
     const withdrawn = await run([says(first), selects(), says('Fine.')]);
     expect(withdrawn.executed).toEqual([]);
-    const reason = 'the model took it back when asked once more';
+    const reason = 'the model withdrew it when asked again';
     expect(withdrawn.selection).toMatchObject({ found: [], dropped: [{ name: 'get_weather', reason }] });
     expect(lastMessage(withdrawn, 2)?.content).toBe('What time is it?');
   });
