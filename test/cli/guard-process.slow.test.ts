@@ -7,7 +7,7 @@ const sourceOf = (path: string): string => JSON.stringify(new URL(`../../src/${p
 async function runGuarded(script: string): Promise<{ code: number; lines: string[] }> {
   const program = `
     import { guardProcess } from ${sourceOf('cli/guard-process.ts')};
-    import { runTurnOf } from ${sourceOf('shared/foreign-turns.ts')};
+    import { runTurnOf } from ${sourceOf('shared/async/foreign-turns.ts')};
     const logger = { error: ({ connection }) => console.log('logged', connection) };
     guardProcess({ modules: { toolsDir: undefined, hooks: [] } }, logger);
     const peer = { name: 'peer', fail: ({ message }) => console.log('ended by', message) };

@@ -62,14 +62,19 @@ function nearestNames(match: NameMatch, offered: readonly string[]): string[] {
   return match.type === 'unknown' ? match.candidates : [...new Set([match.name, ...offered])].slice(0, shownCandidates);
 }
 
+/** Words that a model leaves out at the beginning of a name without changing what the call does. */
+const readingVerbs: ReadonlySet<string> = new Set(['fetch', 'find', 'get', 'list', 'locate', 'lookup', 'query', 'read', 'search', 'show']);
+
 /**
- * Whether a call of `written`, which `findOfferedName` matches with this function, may run it. `order` is a part of `cancel_order` but does not mean it, so
- * a function that may write needs its whole name, apart from case, separators and namespaces.
+ * Whether a call of `written`, which `findOfferedName` matches with this function, may run it. A shortened name has to keep the beginning, which says what the
+ * function does: `order` does not mean `cancel_order`, unless the function only reads.
  */
 export function mayRunAs(written: string, tool: NamedTool): boolean {
   const [whole, short] = [plain(tool.spec.name), plain(written)];
-  if (tool.isReadOnly === true || whole === short) return true;
-  return whole === plain(tool.server ?? '') + short || isNamespaced(written, tool) || isAuthorsName(written, tool);
+  if (tool.isReadOnly === true || whole.startsWith(short)) return true;
+  if (whole === plain(tool.server ?? '') + short || isNamespaced(written, tool) || isAuthorsName(written, tool)) return true;
+  const omitted = whole.endsWith(short) ? words(tool.spec.name).slice(0, -words(written).length) : [];
+  return omitted.length > 0 && omitted.every((word) => readingVerbs.has(word) || words(written).includes(word));
 }
 
 /** Models put the id of a server before a name, or how templates call the list of functions. */

@@ -49,6 +49,7 @@ describe('the name of a function that may write', () => {
     toolNamed('remove_item_items__item_id__delete', 1, { endpoint: 'DELETE http://time.test/items/{item_id}' }),
     toolNamed('purge_all_logs_delete', 1, { endpoint: 'DELETE http://time.test/logs' }),
     toolNamed('list_open_invoices', 1, { isReadOnly: true }),
+    toolNamed('get_weather', 1),
   );
   const nameOf = async (name: string): Promise<string> => {
     const prepared = await prepareToolCall({ id: '1', name, arguments: '{}' }, shop, run);
@@ -68,6 +69,10 @@ describe('the name of a function that may write', () => {
     ['convert_time', 'convert_time_convert_time_post'],
     ['remove_item', 'remove_item_items__item_id__delete'],
     ['list_open', 'list_open_invoices'],
+    ['cancel', 'cancel_order'],
+    ['delete_account', 'delete_account_for_good'],
+    ['delete_account_fo', 'delete_account_for_good'],
+    ['weather', 'get_weather'],
     ['invoices', 'list_open_invoices'],
   ])('is understood as %s', async (written, expected) => {
     expect(await nameOf(written)).toBe(expected);
@@ -75,12 +80,9 @@ describe('the name of a function that may write', () => {
 
   it.each([
     ['order', 'cancel_order'],
-    ['cancel', 'cancel_order'],
-    ['delete_account', 'delete_account_for_good'],
-    ['delete_account_fo', 'delete_account_for_good'],
-    ['convert', 'convert_time_convert_time_post'],
-    ['delete', 'remove_item_items__item_id__delete'],
-    ['purge', 'purge_all_logs_delete'],
+    ['account_for_good', 'delete_account_for_good'],
+    ['item', 'remove_item_items__item_id__delete'],
+    ['logs_delete', 'purge_all_logs_delete'],
     ['archive/cancel_order', 'cancel_order'],
     ['functions.order', 'cancel_order'],
   ])('is not understood as %s, and the model reads which names there are', async (written, nearest) => {

@@ -34,7 +34,7 @@ async function callInThread(
 const worker = (execute: string, parameters = 'z.object({})'): string => functionModule('f', { execute, parameters, more: 'worker: true' });
 
 it('a function that blocks holds up nobody else, and its thread has what was loaded, with what that imports [S2-7]', async () => {
-  const source = `import { part } from '../../slow/lib/part.ts';\n${worker('() => { const end = Date.now() + 300; while (Date.now() < end); return part }')}`;
+  const source = `import { part } from './lib/part.ts';\n${worker('() => { const end = Date.now() + 300; while (Date.now() < end); return part }')}`;
   const { call } = await callInThread(source);
   let turns = 0;
   const turning = setInterval(() => (turns += 1), 5);

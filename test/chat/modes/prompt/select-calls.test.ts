@@ -185,7 +185,7 @@ describe('words around a call', () => {
   ])('that may take it back have the model asked once more, and the second answer decides: %j', async (first) => {
     const confirmed = await run([says(first), says(bare), says('Dry.')]);
     expect(confirmed.executed).toEqual(called);
-    expect(lastMessage(confirmed, 1)).toMatchObject({ role: 'user', content: expect.stringContaining('leave it open') });
+    expect(lastMessage(confirmed, 1)).toMatchObject({ role: 'user', content: expect.stringContaining('does not make clear') });
     expect(confirmed.selection).toMatchObject({ asked: { questions: 2 }, found: ['get_weather'], dropped: [] });
 
     const corrected = await run([says(first), selects(['get_time', {}]), says('Noon.')]);
@@ -204,7 +204,7 @@ describe('words around a call', () => {
     const refused = says(`${bare}\nWait, no, do not call that.`);
     const outcome = await run([refused, refused, says('Fine.')]);
     expect(outcome.executed).toEqual([]);
-    expect(lastMessage(outcome, 2)?.content).toContain('Tool `get_weather` Output: {"error":"Not run: it was left open whether');
+    expect(lastMessage(outcome, 2)?.content).toContain('Tool `get_weather` Output: {"error":"Not run: it was unclear whether');
   });
 
   it.each([
