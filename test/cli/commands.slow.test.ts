@@ -19,7 +19,7 @@ it('help names each command and what it does', () => {
 
 it.each([
   [['srve'], 'toolwharf: there is no command "srve". Commands: serve, '],
-  [['serve', '--port', '9000'], 'toolwharf: serve takes no arguments, but got "--port". Settings are environment variables'],
+  [['serve', '--port', '9000'], 'toolwharf: serve takes no arguments, but got "--port". Settings come from environment variables'],
   [['convert'], 'toolwharf: convert takes one URL or file. Usage: toolwharf convert'],
 ])('%j ends with an error that says what to do', (args, message) => {
   const { code, text } = run(...args);

@@ -192,7 +192,7 @@ describe('each variable', () => {
     ],
     ['OPENAI_API_BASE_URL', 'https://a.test?key=1', /has a query/],
     ['FUNCTION_CALLING', 'magic', /^FUNCTION_CALLING: "magic" .*auto, native, function_call, default, legacy, prompt, react, simple/],
-    ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '-1', /"-1" is not a whole number from 1 to 256.*there is no unlimited/],
+    ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '-1', /"-1" is not a whole number from 1 to 256.*it cannot be unlimited/],
     ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '0', /from 1 to 256/],
     ['TOOL_TIMEOUT_MS', '2147483648', /from 1 to 2147483647/],
     ['TOOL_TIMEOUT_MS', '30s', /milliseconds/],

@@ -53,7 +53,7 @@ describe('a decision in the next request', () => {
     expect((await ask(gateway, input)).output.map(({ type }) => type)).toEqual(['mcp_call', 'message']);
     expect(await ask(gateway, input)).toMatchObject({
       status: 400,
-      error: { code: 'invalid_request', param: 'input.2.approval_request_id', message: expect.stringContaining('decided before') },
+      error: { code: 'invalid_request', param: 'input.2.approval_request_id', message: expect.stringContaining('already decided') },
     });
     expect(paid(gateway)).toBe(1);
   });
