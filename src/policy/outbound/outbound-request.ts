@@ -7,7 +7,7 @@ import type { Agent, Dispatcher } from 'undici';
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { gatewayUser, type OutboundRequest, type OutboundResponse, type SendOutbound } from '../../core/outbound.ts';
-import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders, type CheckedHeaders } from './check-request.ts';
+import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
 import { literalClass } from './classify-address.ts';
 import { createAgent } from './create-agent.ts';
 import { createTurnsByOrigin, type ConnectionTurns, type ConnectionWait } from './connection-turns.ts';
@@ -25,6 +25,7 @@ import { explainFailedRequest } from './explain-failure.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { AddressRefused, createNameResolver } from './resolve-names.ts';
 import { ResponseReceiver, type ResponseHead } from './response-receiver.ts';
+import { refuseRedirect } from './refuse-redirect.ts';
 
 export interface OutboundOptions {
   egress: EgressRules;
@@ -171,7 +172,7 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
     dispatch(limited.agent, { origin, path, method, headers: headers.flat, body: toBody(request.body), ...timeouts }, receiver);
     const head = await receiver.head;
     const answer = { status: head.status, headers: joinHeaders(head.headers) };
-    const refusal = refuseAnswer(answer, url, headers);
+    const refusal = refuseRedirect(answer, url, headers);
     if (refusal !== undefined) throw refusal;
     return { ...answer, body: receiver };
   } catch (error) {
@@ -218,27 +219,6 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, receiver: R
   } catch (error) {
     receiver.onResponseError(null, error);
   }
-}
-
-function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: CheckedHeaders): OutboundError | undefined {
-  // A 304 to a conditional request is not a redirect (RFC 9110 section 15.4.5).
-  const isUnchanged = answer.status === 304 && sent.isConditional;
-  if (answer.status >= 300 && answer.status < 400 && !isUnchanged) {
-    const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
-    // Without the path, which may contain a secret.
-    const isUsable = answer.headers['location'] !== undefined && target !== undefined && target !== 'null';
-    const destination = !isUsable ? 'no valid URL' : target === url.origin ? 'another path of itself' : target;
-    const cure =
-      target === url.origin
-        ? 'Redirects are not followed. Often such a path is a login page, or the same path with or without a trailing slash.'
-        : 'Redirects are not followed: configure the final URL.';
-    return new OutboundError('redirected', `${url.origin} answered ${answer.status} and points to ${destination}. ${cure}`);
-  }
-  const encoding = answer.headers['content-encoding'] ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity' && sent.wantsIdentity) {
-    return new OutboundError('unreachable', `${url.origin} compressed its answer although the request forbids it.`);
-  }
-  return undefined;
 }
 
 /** In place: undici makes an object for each answer, with names in lower case. */

@@ -1,14 +1,13 @@
-import { placeOf } from './function-tool.ts';
+import { toHookContext } from './hook-context.ts';
 import type { FunctionStates } from './function-state.ts';
 import type { Hook, HookAbort, HookInvocation } from '../../../core/tools/hooks.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { toPlainJson, withNumbersOf } from '../../../shared/json/plain-json.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { isHookAnswer, type HookContext } from '../define/hook-answers.ts';
-import type { FunctionPlace } from '../define/function-definition.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from '../define/public-messages.ts';
 import { toJson } from '../define/return-values.ts';
-import { asUserCode, toReadable, toUserSignal } from '../load/user-code.ts';
+import { asUserCode, toReadable } from '../load/user-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];
@@ -35,7 +34,8 @@ export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Expo
   const onFailureOfModule = readOnFailure(name, exports);
   const presets = readPresets(name, exports);
   const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? onFailureOfModule, ...(presets && { presets }) };
-  const contextOf = async (invocation: HookInvocation): Promise<HookContext> => toContext(invocation, await states.read(invocation.run));
+  const contextOf = async (invocation: HookInvocation): Promise<HookContext> =>
+    toHookContext(invocation, await states.read(invocation.run));
   const toAnswer = (value: unknown) => ({ type: 'answer' as const, message: toAssistantMessage(value, newCallId) });
   const toResult = (value: unknown) => ({ type: 'result' as const, value: toJson(value) });
   if (beforeModel !== undefined) {
@@ -135,19 +135,4 @@ function requireObject(args: unknown): JsonObject {
 
 function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
   return toPlainJson({ type: 'function', function: { name, description, parameters } }) as JsonObject;
-}
-
-function toContext({ run, signal, purpose }: HookInvocation, state: HookContext['state']): HookContext {
-  let userSignal: AbortSignal | undefined;
-  const context: Omit<HookContext, keyof FunctionPlace> = {
-    get signal() {
-      userSignal ??= toUserSignal(signal);
-      return userSignal;
-    },
-    get tools() {
-      return run.conversation?.offeredToolIds?.() ?? [];
-    },
-    purpose,
-  };
-  return Object.defineProperties(placeOf(run, state), Object.getOwnPropertyDescriptors(context)) as HookContext;
 }
