@@ -41,7 +41,7 @@ describeInChromium('a link with a key', () => {
     const side = page.getByRole('complementary');
     await side.getByText('administrator', { exact: true }).waitFor();
     await page.goto(`${url}/console/runs#key=${await keyOf('Mallory')}`);
-    await question(page).getByText('You are administrator. The link you followed has the key of Mallory.').waitFor();
+    await question(page).getByText('You are signed in as administrator. This link contains the key of Mallory.').waitFor();
     expect(page.url()).toBe(`${url}/console/runs`);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await question(page).getByRole('button', { name: 'Cancel' }).click();
@@ -86,7 +86,7 @@ describeInChromium('a link with a key', () => {
     await page.getByRole('button', { name: 'Yes' }).click();
     await page.getByRole('complementary').getByText('ada').waitFor();
     await page.goto(`${gateway.url}/#key=${adminKey}`);
-    await question(page).getByText('You are ada. The link you followed has the key of administrator.').waitFor();
+    await question(page).getByText('You are signed in as ada. This link contains the key of administrator.').waitFor();
     expect(await keptIn(page)).toBeNull();
   });
 
