@@ -374,7 +374,7 @@ describeInChromium('a sign-in for a tool', () => {
     await page.getByLabel('Your question').fill('Who am I?');
     await page.keyboard.press('Enter');
     const question = page.getByLabel('Your input is needed');
-    await question.getByText('Mail needs you to sign in').waitFor();
+    await question.getByText('Sign in to Mail to continue').waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     const opened = page.context().waitForEvent('page');
     await question.getByRole('link', { name: 'Sign in to Mail' }).click();

@@ -31,11 +31,11 @@ describeInChromium('what is missing, on the first page', () => {
   }
 
   it('is a model, where there is none at all', async () => {
-    expect(await partsOf({ TOOLWHARF_DEMO: 'false' })).toEqual([expect.stringMatching(/^There is no model yet.*ollama pull qwen3:4b/s)]);
+    expect(await partsOf({ TOOLWHARF_DEMO: 'false' })).toEqual([expect.stringMatching(/^There are no models yet.*ollama pull qwen3:4b/s)]);
   });
 
   it('is a model, where the demo model stands in', async () => {
-    expect(await partsOf({})).toEqual([expect.stringMatching(/^Only the demo model is here.*ollama pull qwen3:4b/s)]);
+    expect(await partsOf({})).toEqual([expect.stringMatching(/^Only the demo model is available.*ollama pull qwen3:4b/s)]);
   });
 
   it('is nothing, where a model is there, even without the Ollama that nobody has configured', async () => {
@@ -45,7 +45,7 @@ describeInChromium('what is missing, on the first page', () => {
 
   it('is a backend that nothing listens for', async () => {
     const parts = await partsOf({ OLLAMA_BASE_URLS: await ollamaOf('qwen3:4b'), OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1' });
-    expect(parts).toEqual([expect.stringContaining('The backend openai does not answer')]);
+    expect(parts).toEqual([expect.stringContaining('The backend openai is not responding')]);
   });
 
   it('is a model of an Ollama without any, whose line can be copied', async () => {

@@ -118,7 +118,7 @@ describeInChromium('hostile text in a chat', () => {
     await expectNothingButText(page, 'options');
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Tools and options' }).click();
-    await page.getByLabel('Those that are on by').click();
+    await page.getByLabel('Default tools').click();
     await page.getByRole('button', { name: 'Close' }).click();
 
     await ask(page, text);

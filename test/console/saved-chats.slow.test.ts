@@ -82,10 +82,10 @@ describeInChromium('a chat that is kept in this browser', () => {
     expect(file.suggestedFilename()).toBe('Which time zones are there.md');
     const text = await readFile(await file.path(), 'utf8');
     expect(text).toMatch(
-      /^# Which time zones are there\?\n\n## Question\n\nWhich time zones are there\?\n\n## Answer of model\n\nCalled `list_time/,
+      /^# Which time zones are there\?\n\n## Question\n\nWhich time zones are there\?\n\n## Answer from model\n\nCalled `list_time/,
     );
     expect(text).toContain('"Asia/Tokyo"');
-    expect(text).toContain('````\n{"fence":"```"}\n````\n\nand failed: ');
+    expect(text).toContain('````\n{"fence":"```"}\n````\n\nError: ');
     expect(text.endsWith('\n\nThere are *many*.\n')).toBe(true);
     expect(it.faults).toEqual([]);
   });

@@ -28,7 +28,7 @@ describeInChromium('the page of settings', () => {
     await page.getByText('No matching settings.').waitFor();
     await page.getByRole('group', { name: 'Limits' }).getByRole('rowheader').first().waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
-    await page.getByText('Unavailable: openai.').waitFor();
+    await page.getByText('Unavailable: openai').waitFor();
     await page.locator('.settings-state').getByRole('link', { name: 'Health' }).click();
     await page.getByRole('heading', { name: 'Health' }).waitFor();
     expect(it.faults).toEqual([]);

@@ -55,7 +55,7 @@ describeInChromium('the page of tool servers', () => {
     await page.getByRole('button', { name: 'Exclude convert_time_convert_time_post' }).click();
     await page.getByText('2 filter entries').waitFor();
     await page.getByLabel('Require approval for elapsed_time_elapsed_time_post').click();
-    await page.getByText('Calls of 2 functions wait').waitFor();
+    await page.getByText('2 functions require approval.').waitFor();
     await page.getByRole('button', { name: 'Include all' }).click();
     await page.getByRole('button', { name: 'Require approval for convert_time_convert_time_post', pressed: true }).waitFor();
     await page.getByLabel('Require approval for all').click();

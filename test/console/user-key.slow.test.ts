@@ -56,7 +56,7 @@ describeInChromium('a user’s key', () => {
   it('is told whom to ask about a backend that is down, and not to look where it may not', async () => {
     const { page } = await openAsUser('/', { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' });
     const missing = page.locator('.missing');
-    await missing.getByText('The backend openai does not answer').waitFor();
+    await missing.getByText('The backend openai is not responding').waitFor();
     expect(await missing.getByRole('link').count()).toBe(0);
     expect(await missing.innerText()).toContain('Ask your administrator');
     expect(await missing.innerText()).not.toContain('ollama pull');
