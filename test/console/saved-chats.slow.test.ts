@@ -19,7 +19,7 @@ async function ask(page: Page, question: string): Promise<void> {
   await page.locator('.chat-answer .chat-foot').last().waitFor();
 }
 
-describeInChromium('a chat that is kept in this browser', () => {
+describeInChromium('a chat that is saved in this browser', () => {
   it('can be renamed, and keeps its name', async () => {
     await using gateway = await gatewaySaying(says('Fine.'), says('Still fine.'));
     await using it = await openPage(gateway.url);
@@ -70,7 +70,7 @@ describeInChromium('a chat that is kept in this browser', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('can be saved as a file that holds its questions, calls and answers', async () => {
+  it('can be exported as a file with its questions, calls and answers', async () => {
     const call = calls(['list_time_zones_list_time_zones_get', {}], ['no_such_function', { fence: '```' }]);
     await using gateway = await gatewaySaying(call, says('There are *many*.'));
     await using it = await openPage(gateway.url);

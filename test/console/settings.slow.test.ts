@@ -11,7 +11,7 @@ const settings = [
 ] as const;
 
 describeInChromium('the page of settings', () => {
-  it('shows what is set and where, finds defaults and limits, and leads to what is problems', async () => {
+  it('shows settings with their source, finds defaults and limits, and links problems to the health page', async () => {
     const environment = { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' };
     await using gateway = await freshGateway(environment, { settings });
     await using it = await openPage(gateway.url, { path: `/console/settings#key=${gateway.app.startKey ?? ''}` });
