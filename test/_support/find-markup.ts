@@ -34,7 +34,7 @@ export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]
         // Words of the console's own alone: nothing of a text names a class.
         class: (value) => /^[a-z0-9 -]*$/.test(value) && !value.includes('evil'),
         // The title of a column, which style sheets show as text.
-        'data-title': (value, element) => element.localName === 'td' && /^[A-Z][a-z]+(?: [a-z]+)*$/.test(value),
+        'data-title': (value, element) => element.localName === 'td' && /^(?:URL|[A-Z][a-z]+)(?: [a-z]+)*$/.test(value),
         // What the console sets where something was measured.
         style: (value) => /^(?:(?:height|width|left|transform): (?:min|translateY)?[\d.,%px() -]+; ?)+$/.test(value),
       };

@@ -14,7 +14,7 @@ afterAll(async () => {
 interface Visit {
   gateway: FreshGateway;
   key: string;
-  /** Of a route with `:id`. */
+  /** The `:id` of each route that has one. */
   ids: Readonly<Record<string, string>>;
 }
 
@@ -33,13 +33,13 @@ async function send(url: string, key: string, body: object): Promise<Response> {
   return response;
 }
 
-/** Who visits the pages, and what there is. */
+/** Callers and the data that they see. */
 const visits = {
-  'where nothing has happened yet': async (): Promise<Visit> => {
+  'on a new gateway': async (): Promise<Visit> => {
     const gateway = await startGateway();
     return { gateway, key: gateway.app.startKey ?? '', ids: nowhere };
   },
-  'where there is something of everything': async (): Promise<Visit> => {
+  'on a gateway with data on every page': async (): Promise<Visit> => {
     const gateway = await startGateway();
     const start = gateway.app.startKey ?? '';
     const made = (await (await send(`${gateway.url}/api/keys`, start, { name: 'administrator', role: 'admin' })).json()) as { key: string };
@@ -53,7 +53,7 @@ const visits = {
     const chat = await send(`${gateway.url}/v1/chat/completions`, key, { model: 'demo', messages: [question] });
     return { gateway, key, ids: { ...nowhere, 'tool-servers': 'time', runs: chat.headers.get('x-toolwharf-run-id') ?? '' } };
   },
-  'for a user who may change nothing': async (): Promise<Visit> => {
+  'with a user’s key': async (): Promise<Visit> => {
     const gateway = await startGateway();
     const start = gateway.app.startKey ?? '';
     const admin = (await (await send(`${gateway.url}/api/keys`, start, { name: 'administrator', role: 'admin' })).json()) as {
@@ -76,7 +76,7 @@ interface Open extends Visit {
 
 const opened = new Map<string, Promise<Open>>();
 
-/** Whoever looks at pages changes nothing. So all share one gateway, and one profile, which has the files of the console from its first page on. */
+/** Looking at a page changes nothing, so the cases of a visit share one gateway and one browser profile, which loads the console only once. */
 function openOnce(name: keyof typeof visits): Promise<Open> {
   const open = async (): Promise<Open> => {
     const visit = await visits[name]();
@@ -94,7 +94,7 @@ const routes = pages.flatMap(({ path, routes = [path] }) => routes);
 const cases = (Object.keys(visits) as (keyof typeof visits)[]).flatMap((name) => routes.map((route) => [route, name] as const));
 
 describeInChromium('every page of the console', () => {
-  it.each(cases)('%s has nothing serious for axe and never scrolls sideways, in every look, %s', async (route, name) => {
+  it.each(cases)('%s passes axe and never scrolls sideways, at any width and theme, %s', async (route, name) => {
     const { gateway, ids, it } = await openOnce(name);
     const path = route.replace(/([\w-]+)\/:id/, (_, kind: string) => {
       const id = ids[kind];
@@ -104,14 +104,14 @@ describeInChromium('every page of the console', () => {
     it.faults.length = 0;
     await it.page.goto(gateway.url + path);
     await it.settled();
-    // The page itself, and not what stands there while it loads.
+    // Wait for the page itself, not its loading state.
     await it.page.locator('main :is(h1, h2, [role=alert])').first().waitFor();
     expect(await findFaultsInAllLooks(it.page)).toEqual([]);
     expect(it.faults).toEqual([]);
     expect(it.foreign).toEqual([]);
   });
 
-  it('is seen as faulty where it is: a picture without words, and a line that does not fit', async () => {
+  it('is reported when an image has no text alternative or a line is too wide', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();

@@ -24,7 +24,7 @@ async function ask(page: Page, question: string): Promise<void> {
 }
 
 describeInChromium('files of a question', () => {
-  it('reach the model, pictures as pictures and texts as sources, and stay with their question', async () => {
+  it('reach the model, images as images and texts as sources, and stay with their question', async () => {
     const model = new ScriptedModel(says('At six.'), says('Red.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
@@ -51,7 +51,7 @@ describeInChromium('files of a question', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('are a question without words, too, which is asked differently as any other', async () => {
+  it('can be sent without words, and that question can be edited', async () => {
     const model = new ScriptedModel(says('A red dot.'), says('At six.'), says('Nothing else.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
@@ -77,12 +77,12 @@ describeInChromium('files of a question', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('are eight at most, and whoever attaches more is told so', async () => {
+  it('are limited to eight, and a message says so when more are attached', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const { page } = it;
     await attach(page, ...Array.from({ length: 9 }, (_, index) => ({ ...notes, name: `${index}.txt` })));
-    await page.getByText('A question takes 8 files. Attach the others to the next one.').last().waitFor();
+    await page.getByText('A question can have 8 files. Attach the others to your next question.').last().waitFor();
     await page.getByRole('button', { name: 'Remove 7.txt' }).waitFor();
     expect(await page.getByRole('button', { name: 'Remove 8.txt' }).count()).toBe(0);
     // The message stays until it is closed, and must not be in the way of sending.
@@ -94,7 +94,7 @@ describeInChromium('files of a question', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  it('can be pasted, and a large picture is made smaller', async () => {
+  it('can be pasted, and a large image is scaled down', async () => {
     const model = new ScriptedModel(says('Large.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
@@ -114,15 +114,15 @@ describeInChromium('files of a question', () => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain('data:image/jpeg;base64,');
   });
 
-  it('that are neither pictures nor texts are refused, and so is more than a message may have', async () => {
+  it('are refused when they are neither images nor text, or too large for a message', async () => {
     const model = new ScriptedModel(says('Short again.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
     const { page } = it;
     await attach(page, { name: 'program.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0xfe, 0xfd]) });
-    await page.getByText('program.bin is no text.').first().waitFor();
+    await page.getByText('program.bin isn’t plain text.').first().waitFor();
     await attach(page, { name: 'plain.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\nendobj\n%%EOF') });
-    await page.getByText('plain.pdf is no text.').first().waitFor();
+    await page.getByText('plain.pdf isn’t plain text.').first().waitFor();
     await attach(page, { ...notes, buffer: Buffer.alloc(400_000, 'x') });
     await page.getByText('notes.txt is too large').first().waitFor();
     const large = { ...notes, buffer: Buffer.alloc(290_000, 'x') };

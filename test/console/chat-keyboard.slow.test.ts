@@ -6,7 +6,7 @@ import { freshGateway } from '../_support/fresh-gateway.ts';
 
 afterAll(closePages);
 
-/** What has the focus, by its name or its words. */
+/** The accessible name, or else the text, of the focused element. */
 function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
     const element = document.activeElement as HTMLInputElement | null;
@@ -14,7 +14,7 @@ function focused(page: Page): Promise<string> {
   });
 }
 
-/** Goes on with the tabulator until something has the focus. */
+/** Presses Tab until the named element has the focus. */
 async function goTo(page: Page, name: string | RegExp, key = 'Tab'): Promise<void> {
   const passed: string[] = [];
   for (let presses = 0; presses < 80; presses++) {
@@ -23,13 +23,13 @@ async function goTo(page: Page, name: string | RegExp, key = 'Tab'): Promise<voi
     if (typeof name === 'string' ? here.trim() === name : name.test(here)) return;
     passed.push(here.slice(0, 30));
   }
-  throw new Error(`The tabulator does not lead to ${String(name)}, only to: ${passed.join(' | ')}`);
+  throw new Error(`Pressing ${key} never focuses ${String(name)}, only: ${passed.join(' | ')}`);
 }
 
 const goBackTo = (page: Page, name: string | RegExp): Promise<void> => goTo(page, name, 'Shift+Tab');
 
 describeInChromium('a chat by keyboard alone', () => {
-  it('goes from the first question to its last version, and the focus is never lost', async () => {
+  it('asks, approves, rejects, edits and renames, and never loses the focus', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     const connections = [{ id: 'time', url: time.url, config: { needs_approval: true } }];
     await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) });
@@ -50,7 +50,7 @@ describeInChromium('a chat by keyboard alone', () => {
     await keyboard.type('What time is it in Osaka?');
     await keyboard.press('Enter');
 
-    // An approval with other arguments.
+    // Approve the call with other arguments.
     await page.getByLabel('Your input is needed').waitFor();
     await goBackTo(page, 'Edit arguments');
     await keyboard.press('Enter');
@@ -62,7 +62,7 @@ describeInChromium('a chat by keyboard alone', () => {
     await answered(1);
     await expectFocusOnQuestion();
 
-    // The call and its source.
+    // Open the call and its source.
     await goBackTo(page, /^format_current_time/);
     await keyboard.press('Enter');
     await page.locator('.call-content').waitFor();
@@ -72,7 +72,7 @@ describeInChromium('a chat by keyboard alone', () => {
     await keyboard.press('Escape');
     await expect.poll(() => focused(page)).toMatch(/^time\/format_current_time/);
 
-    // Another answer, which is rejected with a reason.
+    // Regenerate the answer, and reject its call with a reason.
     await goTo(page, 'Regenerate');
     await keyboard.press('Enter');
     await page.getByLabel('Your input is needed').waitFor();
@@ -90,19 +90,19 @@ describeInChromium('a chat by keyboard alone', () => {
     await keyboard.press('Enter');
     await page.locator('.call.done').waitFor();
 
-    // Another question in the place of the first.
+    // Edit the question.
     await goBackTo(page, 'Edit');
     await keyboard.press('Enter');
     await expect.poll(() => focused(page)).toBe('Your question');
     await keyboard.press('Control+A');
     await keyboard.type('What can you do?');
-    await goTo(page, 'Ask');
+    await goTo(page, 'Send');
     await keyboard.press('Enter');
     await answered(1);
     await expectFocusOnQuestion();
     expect(await page.locator('.chat-question').innerText()).toBe('What can you do?');
 
-    // Its name, the options, and the next chat.
+    // Rename the chat, open the options, and start a new chat.
     await goBackTo(page, 'Rename chat');
     await keyboard.press('Enter');
     await expect.poll(() => focused(page)).toBe('Chat title');

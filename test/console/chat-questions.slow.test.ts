@@ -19,7 +19,7 @@ afterAll(closePages);
 
 type RequestedSchema = Parameters<typeof inputRequired.elicit>[0]['requestedSchema'];
 
-/** An MCP server whose function `book` asks with this form, and gives back what it was answered. */
+/** An MCP server whose function `book` shows this form and returns its values. */
 function askingServer(requestedSchema: RequestedSchema): Promise<McpHttpServer> {
   return mcpHttpServer([toolOf('book')], {
     onCall(_name, _args, { mcpReq }) {
@@ -43,7 +43,7 @@ async function ask(page: Page): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** What the model read as the function's result. */
+/** The function's result, as the model read it. */
 function resultIn({ requests }: ScriptedModel): unknown {
   return JSON.parse(String(requests.at(-1)?.messages.at(-1)?.content));
 }
@@ -86,8 +86,8 @@ const everyKind: RequestedSchema = {
   required: ['name', 'guests', 'breakfast', 'bed', 'extras', 'meals'],
 };
 
-describeInChromium('a question of a function', () => {
-  it('is a form with a field for everything that MCP can ask for, and gives values of these types', async () => {
+describeInChromium('a form that a function shows', () => {
+  it('has a field for every type of MCP elicitation, and returns values of these types', async () => {
     const { gateway, model } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -152,7 +152,7 @@ describeInChromium('a question of a function', () => {
     ],
   ];
 
-  it('is not sent with what does not fit: the field says what is wrong', async () => {
+  it('is not sent with an invalid value, and the field says what is wrong', async () => {
     const { gateway, model } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -183,7 +183,7 @@ describeInChromium('a question of a function', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('may be left without an answer, and the model is told so', async () => {
+  it('can be skipped, and the model is told so', async () => {
     const { gateway, model } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -193,7 +193,7 @@ describeInChromium('a question of a function', () => {
     expect(resultIn(model)).toMatchObject({ action: 'decline' });
   });
 
-  it('that has nothing to fill in is agreed to by its button', async () => {
+  it('without fields is accepted by its button', async () => {
     const { gateway, model } = await gatewayAsking({ type: 'object', properties: {} });
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -203,7 +203,7 @@ describeInChromium('a question of a function', () => {
     expect(resultIn(model)).toEqual({});
   });
 
-  it('ends with the answer that it was asked for', async () => {
+  it('disappears when the answer is stopped', async () => {
     const { gateway } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -222,7 +222,7 @@ function convertTo(zone: string): Call {
   return ['convert_time_convert_time_post', { timestamp: '2026-11-24T09:00:00', from_tz: 'UTC', to_tz: zone }];
 }
 
-/** With a time server whose calls all wait for a person; the model makes these at once. */
+/** A gateway with a time server whose calls all require approval. The model makes these calls in one turn. */
 function gatewayApproving(...wanted: Call[]): Promise<FreshGateway & { model: ScriptedModel }> {
   return gatewayApprovingFor(new ScriptedModel(calls(...wanted), says('It is done.')));
 }
@@ -242,8 +242,8 @@ async function gatewayApprovingFor(model: ScriptedModel): Promise<FreshGateway &
   };
 }
 
-describeInChromium('a call that waits for a person', () => {
-  it('is rejected, and not allowed, by the Enter key in the reason against it', async () => {
+describeInChromium('a call that requires approval', () => {
+  it('is rejected, not approved, by Enter in the message to the model', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'));
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -256,7 +256,7 @@ describeInChromium('a call that waits for a person', () => {
     expect(String(gateway.model.requests.at(-1)?.messages.at(-1)?.content)).toContain('It is the wrong zone.');
   });
 
-  it('is not allowed by the second half of a double click on the call before it', async () => {
+  it('is not approved by the second half of a double click on the previous call', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'), convertTo('Europe/Paris'));
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -271,7 +271,7 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByText('It is done.').waitFor();
   });
 
-  it('waits on while its page is loaded again or its connection drops, and is allowed then', async () => {
+  it('stays pending when its page is reloaded or its connection drops, and can be approved then', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'));
     const sockets: Duplex[] = [];
     gateway.app.server.server.on('upgrade', (_request, socket) => sockets.push(socket));
@@ -290,7 +290,7 @@ describeInChromium('a call that waits for a person', () => {
     expect(await question.count()).toBe(0);
   });
 
-  it('is led to from every other page, and from the title of the tab', async () => {
+  it('is linked from every other page, and counted in the title of the tab', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'), convertTo('Europe/Paris'));
     await using it = await openPage(gateway.url, { reducedMotion: 'reduce' });
     const { page } = it;
@@ -326,7 +326,7 @@ describeInChromium('a call that waits for a person', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('is told when it comes while another page is shown', async () => {
+  it('is announced when it comes up while another page is open', async () => {
     const more = Promise.withResolvers<void>();
     const model = new ScriptedModel([more.promise, ...calls(convertTo('Asia/Tokyo'))], says('It is done.'));
     await using gateway = await gatewayApprovingFor(model);
@@ -343,7 +343,7 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByText('It is done.').waitFor();
   });
 
-  it('leaves the chat and the way to stop it in sight, beside however many others it stands', async () => {
+  it('leaves the chat and the stop button visible, even as one of four', async () => {
     const zones = ['Asia/Tokyo', 'Europe/Paris', 'Africa/Accra', 'America/Lima'];
     for (const { viewport } of looks.filter(({ colorScheme }) => colorScheme === 'light')) {
       await using gateway = await gatewayApproving(...zones.map(convertTo));
@@ -361,7 +361,7 @@ describeInChromium('a call that waits for a person', () => {
 });
 
 describeInChromium('a sign-in for a tool', () => {
-  it.each(['mcp', 'openapi'] as const)('opens in a tab of its own, and the same answer goes on when it is done (%s)', async (kind) => {
+  it.each(['mcp', 'openapi'] as const)('opens in a new tab, and the same answer continues when it is complete (%s)', async (kind) => {
     const authorization = await authorizationServer();
     const server = kind === 'mcp' ? await protectedMcpServer(authorization) : await protectedApi(authorization);
     const connection = { id: 'mail', type: kind, url: server.url, auth_type: 'oauth', info: { name: 'Mail' } };
@@ -374,7 +374,7 @@ describeInChromium('a sign-in for a tool', () => {
     await page.getByLabel('Your question').fill('Who am I?');
     await page.keyboard.press('Enter');
     const question = page.getByLabel('Your input is needed');
-    await question.getByText('Mail needs you to sign in').waitFor();
+    await question.getByText('Sign in to Mail to continue').waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     const opened = page.context().waitForEvent('page');
     await question.getByRole('link', { name: 'Sign in to Mail' }).click();
@@ -392,7 +392,7 @@ describeInChromium('a sign-in for a tool', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('can be left out, and the answer goes on without', async () => {
+  it('can be declined, and the answer continues without it', async () => {
     const authorization = await authorizationServer();
     const server = await protectedApi(authorization);
     const connection = { id: 'mail', url: server.url, auth_type: 'oauth', info: { name: 'Mail' } };

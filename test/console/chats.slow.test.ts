@@ -130,6 +130,7 @@ describeInChromium('a chat', () => {
     await tools.getByRole('checkbox').check();
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Tools and options' }).getByText('Tools: 1').waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
     await ask(page, 'How are you?');
     await page.getByText('Fine.').waitFor();
     expect(model.requests[0]?.tools).toHaveLength(1);

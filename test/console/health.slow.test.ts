@@ -21,7 +21,7 @@ async function ollamaOf(...names: string[]): Promise<string> {
 
 const refusing = { OPENAI_API_KEYS: 'sk-wrong', TOOLWHARF_DEMO: 'true' };
 
-describeInChromium('what is missing, on the first page', () => {
+describeInChromium('the notice of missing models and backends in a new chat', () => {
   async function partsOf(environment: NodeJS.ProcessEnv): Promise<string[]> {
     await using gateway = await freshGateway(environment);
     await using it = await openPage(gateway.url);
@@ -30,25 +30,25 @@ describeInChromium('what is missing, on the first page', () => {
     return await it.page.locator('.missing-part').allInnerTexts();
   }
 
-  it('is a model, where there is none at all', async () => {
-    expect(await partsOf({ TOOLWHARF_DEMO: 'false' })).toEqual([expect.stringMatching(/^There is no model yet.*ollama pull qwen3:4b/s)]);
+  it('tells how to get a model when there is none', async () => {
+    expect(await partsOf({ TOOLWHARF_DEMO: 'false' })).toEqual([expect.stringMatching(/^There are no models yet.*ollama pull qwen3:4b/s)]);
   });
 
-  it('is a model, where the demo model stands in', async () => {
-    expect(await partsOf({})).toEqual([expect.stringMatching(/^Only the demo model is here.*ollama pull qwen3:4b/s)]);
+  it('tells how to get a model when only the demo model is available', async () => {
+    expect(await partsOf({})).toEqual([expect.stringMatching(/^Only the demo model is available.*ollama pull qwen3:4b/s)]);
   });
 
-  it('is nothing, where a model is there, even without the Ollama that nobody has configured', async () => {
+  it('is empty when there is a model, even if no Ollama runs at its default address', async () => {
     const { origin } = await backendOf(200, { object: 'list', data: [{ id: 'gpt-x', object: 'model' }] });
     expect(await partsOf({ OLLAMA_BASE_URLS: undefined, OPENAI_API_BASE_URLS: `${origin}/v1`, TOOLWHARF_DEMO: 'false' })).toEqual([]);
   });
 
-  it('is a backend that nothing listens for', async () => {
+  it('names a backend that is not responding', async () => {
     const parts = await partsOf({ OLLAMA_BASE_URLS: await ollamaOf('qwen3:4b'), OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1' });
-    expect(parts).toEqual([expect.stringContaining('The backend openai does not answer')]);
+    expect(parts).toEqual([expect.stringContaining('The backend openai is not responding')]);
   });
 
-  it('is a model of an Ollama without any, whose line can be copied', async () => {
+  it('has a command to copy when Ollama runs without a model', async () => {
     await using gateway = await freshGateway({ OLLAMA_BASE_URLS: await ollamaOf() });
     await using it = await openPage(gateway.url);
     await it.page.getByText('Ollama is running but has no model yet.').waitFor();
@@ -57,7 +57,7 @@ describeInChromium('what is missing, on the first page', () => {
     expect(await findBarriers(it.page)).toEqual([]);
   });
 
-  it('is a key that its backend takes, and leads to what to do', async () => {
+  it('says that a backend rejected the key, and links to the health page', async () => {
     const { origin } = await backendOf(401, { error: { message: 'bad key' } });
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${origin}/v1` });
     await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });
@@ -68,8 +68,8 @@ describeInChromium('what is missing, on the first page', () => {
   });
 });
 
-describeInChromium('the page of the doctor', () => {
-  it('puts what is broken first, with its cure, and examines again', async () => {
+describeInChromium('the health page', () => {
+  it('lists problems first, says how to fix them, and checks again', async () => {
     let status = 401;
     const list = { object: 'list', data: [{ id: 'gpt-x', object: 'model' }] };
     const server = await startUpstream(() => respond(status, list));
@@ -91,7 +91,7 @@ describeInChromium('the page of the doctor', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('does not say that everything works where a note says otherwise', async () => {
+  it('does not say that everything works when there is a note', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const note = { level: 'note', about: 'Models', message: 'ollama: Nothing listens there.', cure: 'Start Ollama.' };
@@ -101,7 +101,7 @@ describeInChromium('the page of the doctor', () => {
     expect(await it.page.locator('.health-verdict').innerText()).toContain('1 note below.');
   });
 
-  it('says that it examines, for as long as it does', async () => {
+  it('says that it is checking until the check has finished', async () => {
     const answer = Promise.withResolvers<undefined>();
     const server = await startUpstream(() => [{ until: answer.promise }, ...respond(200, { object: 'list', data: [] })]);
     onTestFinished(() => server.close());
@@ -113,7 +113,7 @@ describeInChromium('the page of the doctor', () => {
     await it.page.getByText('answers, but has no models').waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('stands in nobody’s way, wide and at 360 pixels (%s)', async (colorScheme) => {
+  it.each(['light', 'dark'] as const)('passes axe and never scrolls sideways, wide and at 360 pixels (%s)', async (colorScheme) => {
     const { origin } = await backendOf(401, { error: { message: 'bad key' } });
     const ollama = await ollamaOf();
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${origin}/v1`, OLLAMA_BASE_URLS: ollama });

@@ -34,7 +34,7 @@ const requestedSchema = {
   properties: { a: { type: 'string' as const, title: name, description: text, enum: [name, 'b'], default: name } },
 };
 
-/** What the functions of a hostile tool server give. */
+/** A tool server whose definitions, results, errors and forms are hostile. */
 function startServer() {
   const tools = ['show', 'table', 'picture', 'fail', 'ask', 'pay'].map((tool) => toolOf(tool, { description: text, inputSchema }));
   return mcpHttpServer(tools, {
@@ -67,7 +67,7 @@ async function expectNothingButText(page: Page, place: string): Promise<void> {
   expect([place, await findForeignMarkup(page)]).toEqual([place, []]);
 }
 
-/** Opens whatever is folded. */
+/** Opens everything that is collapsed. */
 async function unfold(page: Page): Promise<void> {
   for (let turn = 0; turn < 40; turn++) {
     const folded = page.locator('main details:not([open]) > summary').first();
@@ -82,7 +82,7 @@ async function ask(page: Page, question: string): Promise<void> {
 }
 
 describeInChromium('hostile text in a chat', () => {
-  it('is text on every page, wherever it comes from, one character at a time', async () => {
+  it('is only ever text, on every page, from every source, and streamed one character at a time', async () => {
     const desk = await startServer();
     const pieces = Array.from({ length: text.length }, (_, index) => text.slice(index, index + 1));
     const stream = pieces.flatMap((piece): ScriptStep[] => [{ type: 'text', text: piece }]);
@@ -118,7 +118,7 @@ describeInChromium('hostile text in a chat', () => {
     await expectNothingButText(page, 'options');
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Tools and options' }).click();
-    await page.getByLabel('Those that are on by').click();
+    await page.getByLabel('Default tools').click();
     await page.getByRole('button', { name: 'Close' }).click();
 
     await ask(page, text);
@@ -131,7 +131,7 @@ describeInChromium('hostile text in a chat', () => {
     await question.getByRole('button', { name: 'Skip' }).click();
     await question.getByRole('button', { name: 'Edit arguments' }).waitFor();
     await expectNothingButText(page, 'an approval');
-    // What turns the direction of a text around is shown, and does not do it.
+    // Characters that reverse the direction of text are shown by their code point instead.
     expect(await question.innerText()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
     expect(await question.innerText()).toContain('U+202E');
     await question.getByRole('button', { name: 'Edit arguments' }).click();

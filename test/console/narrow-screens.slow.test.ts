@@ -27,7 +27,7 @@ async function openNarrow(url: string, path: string): Promise<WatchedPage> {
 }
 
 describeInChromium('at 360 pixels', () => {
-  it('keys show whom they are for, their limits and their last day', async () => {
+  it('keys show who uses them, their limits and their last valid day', async () => {
     const { url } = await startGateway();
     const limits = { requests_per_minute: 60 };
     await send(`${url}/api/keys`, 'POST', { name: 'reports', role: 'user', limits, models: ['demo'], expires_at: '2099-12-31' });
@@ -36,13 +36,13 @@ describeInChromium('at 360 pixels', () => {
     for (const text of ['a program or person', '60 requests per minute', '1 model only', '31 Dec 2099'])
       await row.getByText(text).waitFor();
     expect(await row.getByRole('cell').count()).toBeGreaterThan(4);
-    // What it has none of takes no room.
+    // Cells without a value are hidden.
     const admin = page.getByRole('row', { name: /TOOLWHARF_ADMIN_KEY/ });
     expect(await admin.innerText()).not.toMatch(/Limits|Until/);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  it('usage shows calls', async () => {
+  it('the usage table shows the number of calls', async () => {
     const { url } = await startGateway();
     const messages = [{ role: 'user', content: 'What time is it in Osaka?' }];
     await send(`${url}/v1/chat/completions`, 'POST', { model: 'demo', messages });
@@ -54,7 +54,7 @@ describeInChromium('at 360 pixels', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  it('both actions of a connected account stand in one line', async () => {
+  it('both actions of a connected account are on one line', async () => {
     const { url } = await startGateway();
     const spec = {
       openapi: '3.1.0',

@@ -36,12 +36,12 @@ const keptIn = (page: Page): Promise<string | null> => page.evaluate(() => local
 const question = (page: Page) => page.getByRole('dialog', { name: 'Use the key from this link?' });
 
 describeInChromium('a link with a key', () => {
-  it('is asked about with both names where another key is held, and changes nothing where it is refused', async () => {
+  it('asks, with both names, before it replaces another key, and changes nothing on Cancel', async () => {
     const { page, url, keyOf, faults } = await scene();
     const side = page.getByRole('complementary');
     await side.getByText('administrator', { exact: true }).waitFor();
     await page.goto(`${url}/console/runs#key=${await keyOf('Mallory')}`);
-    await question(page).getByText('You are administrator. The link you followed has the key of Mallory.').waitFor();
+    await question(page).getByText('You are signed in as administrator. This link contains the key of Mallory.').waitFor();
     expect(page.url()).toBe(`${url}/console/runs`);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await question(page).getByRole('button', { name: 'Cancel' }).click();
@@ -51,11 +51,11 @@ describeInChromium('a link with a key', () => {
     expect(faults).toEqual([]);
   });
 
-  it('replaces the key when that is wanted, and the console says whose it is', async () => {
+  it('replaces the key on confirmation, and the console shows the new name', async () => {
     const { page, url, keyOf } = await scene();
     const other = await keyOf('Bob');
     await page.getByRole('complementary').getByText('administrator', { exact: true }).waitFor();
-    // Followed in an open tab.
+    // Follow the link in an open tab.
     await page.evaluate((key) => (location.hash = `key=${key}`), other);
     await question(page).getByRole('button', { name: 'Use the key of Bob' }).click();
     await page.getByRole('complementary').getByText('Bob', { exact: true }).waitFor();
@@ -63,7 +63,7 @@ describeInChromium('a link with a key', () => {
     expect(page.url()).toBe(`${url}/`);
   });
 
-  it('is not asked about where it has the key that is held, and is not used where the gateway does not take it', async () => {
+  it('does not ask when it has the current key, and is not used when the gateway rejects its key', async () => {
     const { page, url } = await scene();
     await page.goto(`${url}/console/runs#key=${adminKey}`);
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
@@ -73,7 +73,7 @@ describeInChromium('a link with a key', () => {
     expect(await keptIn(page)).toBe(adminKey);
   });
 
-  it('is asked about where somebody is signed in', async () => {
+  it('asks before it replaces a sign-in', async () => {
     const authorization = await authorizationServer({ offersRegistration: false, clients: [consoleClient] });
     const gateway = await freshGateway({ ...environmentFor(authorization.url), TOOLWHARF_ADMIN_KEY: adminKey });
     onTestFinished(() => gateway[Symbol.asyncDispose]());
@@ -86,11 +86,11 @@ describeInChromium('a link with a key', () => {
     await page.getByRole('button', { name: 'Yes' }).click();
     await page.getByRole('complementary').getByText('ada').waitFor();
     await page.goto(`${gateway.url}/#key=${adminKey}`);
-    await question(page).getByText('You are ada. The link you followed has the key of administrator.').waitFor();
+    await question(page).getByText('You are signed in as ada. This link contains the key of administrator.').waitFor();
     expect(await keptIn(page)).toBeNull();
   });
 
-  it('is text in an answer, in whatever encoding and below whatever path, and other links are links', async () => {
+  it('is not clickable in an answer, in any encoding and path, while other links are', async () => {
     let answer = '';
     const model = generatedBy(async function* () {
       yield { type: 'text', text: answer };

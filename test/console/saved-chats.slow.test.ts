@@ -19,7 +19,7 @@ async function ask(page: Page, question: string): Promise<void> {
   await page.locator('.chat-answer .chat-foot').last().waitFor();
 }
 
-describeInChromium('a chat that is kept in this browser', () => {
+describeInChromium('a chat that is saved in this browser', () => {
   it('can be renamed, and keeps its name', async () => {
     await using gateway = await gatewaySaying(says('Fine.'), says('Still fine.'));
     await using it = await openPage(gateway.url);
@@ -70,7 +70,7 @@ describeInChromium('a chat that is kept in this browser', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('can be saved as a file that holds its questions, calls and answers', async () => {
+  it('can be exported as a file with its questions, calls and answers', async () => {
     const call = calls(['list_time_zones_list_time_zones_get', {}], ['no_such_function', { fence: '```' }]);
     await using gateway = await gatewaySaying(call, says('There are *many*.'));
     await using it = await openPage(gateway.url);
@@ -82,10 +82,10 @@ describeInChromium('a chat that is kept in this browser', () => {
     expect(file.suggestedFilename()).toBe('Which time zones are there.md');
     const text = await readFile(await file.path(), 'utf8');
     expect(text).toMatch(
-      /^# Which time zones are there\?\n\n## Question\n\nWhich time zones are there\?\n\n## Answer of model\n\nCalled `list_time/,
+      /^# Which time zones are there\?\n\n## Question\n\nWhich time zones are there\?\n\n## Answer from model\n\nCalled `list_time/,
     );
     expect(text).toContain('"Asia/Tokyo"');
-    expect(text).toContain('````\n{"fence":"```"}\n````\n\nand failed: ');
+    expect(text).toContain('````\n{"fence":"```"}\n````\n\nError: ');
     expect(text.endsWith('\n\nThere are *many*.\n')).toBe(true);
     expect(it.faults).toEqual([]);
   });

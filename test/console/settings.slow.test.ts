@@ -11,7 +11,7 @@ const settings = [
 ] as const;
 
 describeInChromium('the page of settings', () => {
-  it('shows what is set and where, finds defaults and limits, and leads to what is problems', async () => {
+  it('shows settings with their source, finds defaults and limits, and links problems to the health page', async () => {
     const environment = { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' };
     await using gateway = await freshGateway(environment, { settings });
     await using it = await openPage(gateway.url, { path: `/console/settings#key=${gateway.app.startKey ?? ''}` });
@@ -28,7 +28,7 @@ describeInChromium('the page of settings', () => {
     await page.getByText('No matching settings.').waitFor();
     await page.getByRole('group', { name: 'Limits' }).getByRole('rowheader').first().waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
-    await page.getByText('Unavailable: openai.').waitFor();
+    await page.getByText('Unavailable: openai').waitFor();
     await page.locator('.settings-state').getByRole('link', { name: 'Health' }).click();
     await page.getByRole('heading', { name: 'Health' }).waitFor();
     expect(it.faults).toEqual([]);

@@ -18,7 +18,7 @@ async function scene(model?: ScriptedModel): Promise<{ gateway: FreshGateway; au
   return { gateway, authorization };
 }
 
-/** At the provider, which asks a new browser for the password and then for consent. */
+/** Signs in at the provider, which asks a new browser for the password and then for consent. */
 async function signInAt(page: Page, account: string): Promise<void> {
   await page.locator('input[name=account]').fill(account);
   await page.locator('input[name=password]').fill(passwordOf(account));
@@ -29,7 +29,7 @@ async function signInAt(page: Page, account: string): Promise<void> {
 const question = 'What time is it in Osaka?';
 
 describeInChromium('the console of a gateway with an OpenID provider', () => {
-  it('has somebody sign in, answers their question, and lets them sign out', async () => {
+  it('asks people to sign in, answers their question, and lets them sign out', async () => {
     const { gateway, authorization } = await scene();
     await using it = await openPage(gateway.url, { path: '/console/runs?status=failed' });
     const { page } = it;
@@ -47,18 +47,18 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await side.getByRole('link', { name: 'Chat', exact: true }).click();
     await page.getByRole('button', { name: question }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
-    // What scripts can keep holds no token.
+    // No token is in storage that scripts can read.
     const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie]));
     expect(kept).toContain('toolwharf.signed-in');
     expect(kept).not.toContain('eyJ');
 
-    // A new page knows them without asking, and without a request that is refused.
+    // After a reload they are still signed in, without a dialog or a rejected request.
     const refused: string[] = [];
     page.on('response', (response) => response.status() === 401 && refused.push(response.url()));
     await page.reload();
     await page.locator('.chat-answer .chat-foot').waitFor();
     await side.getByText('ada').waitFor();
-    // Nothing is asked before it is known who asks, however long that takes.
+    // Requests wait for the token, however long it takes.
     await page.route('**/login/token', async (route) => {
       await new Promise((resolve) => setTimeout(resolve, 500));
       await route.continue();
@@ -75,13 +75,13 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     expect(page.url()).toBe(`${gateway.url}/`);
     expect(await page.evaluate(() => localStorage.getItem('toolwharf.signed-in'))).toBeNull();
     await dialog.getByRole('button', { name: 'Sign in' }).click();
-    // The provider has forgotten them as well.
+    // They are signed out at the provider, too.
     await page.locator('input[name=account]').waitFor();
     expect(it.faults).toEqual([]);
     expect(it.foreign.every((url) => url.startsWith(authorization.url))).toBe(true);
   });
 
-  it('goes on with a running answer when its page is loaded again', async () => {
+  it('continues a running answer after a reload', async () => {
     const more = Promise.withResolvers<void>();
     const { gateway } = await scene(new ScriptedModel([{ type: 'text', text: 'One, ' }, more.promise, ...says('two.')]));
     await using it = await openPage(gateway.url);
@@ -102,7 +102,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('takes a key instead, too', async () => {
+  it('accepts a key instead', async () => {
     const { gateway } = await scene();
     const key = await gateway.app.createFirstKey();
     await using it = await openPage(gateway.url);
@@ -115,7 +115,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.getByRole('complementary').getByRole('button', { name: 'Sign out' }).waitFor();
   });
 
-  it('goes on with a new token when the first one ends, also over its socket, until there is none', async () => {
+  it('renews an expired token, also for its socket, and asks for a sign-in when it cannot', async () => {
     const { gateway, authorization } = await scene();
     authorization.accessTokenSeconds = 12;
     await using it = await openPage(gateway.url);
@@ -130,11 +130,11 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.getByRole('textbox').fill('And in Oslo?');
     await page.keyboard.press('Enter');
     await page.locator('.chat-answer .chat-foot').nth(1).waitFor();
-    // The session of the first question is there still.
+    // The session of the first question is still open.
     expect(workers).toBe(1);
     expect(await page.getByRole('dialog', { name: 'Sign in' }).count()).toBe(0);
 
-    // When the provider has ended the sign-in, the page asks.
+    // When the provider has ended the sign-in, the page asks again.
     await authorization.endAllGrants();
     await page.getByRole('dialog', { name: 'Sign in' }).waitFor({ timeout: 20_000 });
     expect(it.faults).toEqual([]);

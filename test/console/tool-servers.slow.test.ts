@@ -10,7 +10,7 @@ afterAll(closePages);
 const keyOf = ({ app }: Awaited<ReturnType<typeof freshGateway>>): string => `#key=${app.startKey ?? ''}`;
 
 describeInChromium('the page of tool servers', () => {
-  it('shows the request of a function and its answer as they were sent, also as a command', async () => {
+  it('shows the request and the response of a function as they were sent, and copies the request as curl', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/tool-servers/time${keyOf(gateway)}` });
     const { page } = it;
@@ -34,7 +34,7 @@ describeInChromium('the page of tool servers', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('leaves out what is not chosen, and has functions wait for approval', async () => {
+  it('excludes functions, includes them again, and makes functions require approval', async () => {
     const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
@@ -55,7 +55,7 @@ describeInChromium('the page of tool servers', () => {
     await page.getByRole('button', { name: 'Exclude convert_time_convert_time_post' }).click();
     await page.getByText('2 filter entries').waitFor();
     await page.getByLabel('Require approval for elapsed_time_elapsed_time_post').click();
-    await page.getByText('Calls of 2 functions wait').waitFor();
+    await page.getByText('2 functions require approval.').waitFor();
     await page.getByRole('button', { name: 'Include all' }).click();
     await page.getByRole('button', { name: 'Require approval for convert_time_convert_time_post', pressed: true }).waitFor();
     await page.getByLabel('Require approval for all').click();
@@ -64,7 +64,7 @@ describeInChromium('the page of tool servers', () => {
     await other.close();
   });
 
-  it('keeps the last calls of a function, to compare them and to make them again, until the page is loaded again', async () => {
+  it('keeps the last calls of a function for comparison and reuse until the page is reloaded', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/tool-servers/time${keyOf(gateway)}` });
     const { page } = it;
@@ -113,7 +113,7 @@ describeInChromium('the page of tool servers', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('says what is wrong with an address, and what to do about it', async () => {
+  it('says what is wrong with a URL, and offers to add it anyway', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
     const { page } = it;
@@ -124,7 +124,7 @@ describeInChromium('the page of tool servers', () => {
     await page.getByRole('button', { name: 'Add anyway' }).waitFor();
   });
 
-  it('shows a changed definition beside the accepted one, hides nothing of it, and takes a decision', async () => {
+  it('shows a changed definition beside the accepted one, with its invisible characters, and accepts or excludes it', async () => {
     const tools = [toolOf('read_file', { description: 'Reads a file.' }), toolOf('send', { description: 'Sends a mail.' })];
     const mcp = await mcpHttpServer(tools);
     await using gateway = await freshGateway();

@@ -9,7 +9,7 @@ afterAll(closePages);
 const adminKey = 'sk-tw-administrator';
 
 describeInChromium('the page of usage', () => {
-  it('shows what models, people and tools used, by day, and one of them alone', async () => {
+  it('shows the usage of models, people and tools by day, filters by one of them, and exports it', async () => {
     await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey });
     const send = async (path: string, body: object, headers: Record<string, string> = {}): Promise<Record<string, unknown>> => {
       const answer = await fetch(gateway.url + path, {
@@ -53,13 +53,13 @@ describeInChromium('the page of usage', () => {
     await page.getByRole('rowheader', { name: 'Ada' }).waitFor();
     expect((await row('Bob'))[0]).toBe('1');
     const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    await page.getByRole('button', { name: 'Export CSV' }).click();
     const saved = await saving;
     expect(saved.suggestedFilename()).toBe(`usage-by-user-${dayAgo(29)}-${dayAgo(0)}.csv`);
     const lines = readFileSync(await saved.path(), 'utf8')
       .trim()
       .split('\r\n');
-    expect(lines[0]).toBe('Day,Person,Id,Requests,Tokens in,Tokens out,Tool calls,Failures');
+    expect(lines[0]).toBe('Day,Person,ID,Requests,Tokens in,Tokens out,Tool calls,Failures');
     expect(lines.find((line) => line.includes(',Ada,'))).toMatch(new RegExp(`^${dayAgo(0)},Ada,key_\\w+/1,1,\\d+,\\d+,1,0$`));
     await page.getByLabel('Group by').selectOption('key');
     await page.getByRole('rowheader', { name: 'Frontend' }).waitFor();
@@ -70,7 +70,7 @@ describeInChromium('the page of usage', () => {
 
     await page.getByLabel('Period').selectOption('');
     await page.getByLabel('First day').fill(dayAgo(11));
-    await page.getByLabel('Last valid day').fill(dayAgo(10));
+    await page.getByLabel('Last day').fill(dayAgo(10));
     await page.getByRole('heading', { name: 'No usage in this period' }).waitFor();
     await page.getByLabel('Period').selectOption('7');
     await page

@@ -22,7 +22,7 @@ async function openAsUser(path: string, environment: NodeJS.ProcessEnv = {}): Pr
 }
 
 describeInChromium('a user’s key', () => {
-  it('sees the pages that it may use, and a gateway that is open to this machine shows them all', async () => {
+  it('sees only the pages that it may use, while a gateway that is open on this machine shows them all', async () => {
     const { page } = await openAsUser('/');
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
@@ -36,7 +36,7 @@ describeInChromium('a user’s key', () => {
   });
 
   it.each(['/console/tool-servers', '/console/tool-servers/time', '/console/keys', '/console/health', '/console/settings'])(
-    'is told at %s whom to ask, and has no button there that it may not use',
+    'is told that %s is for administrators, and sees only a button to use another key',
     async (path) => {
       const { page, faults } = await openAsUser(path);
       const main = page.getByRole('main');
@@ -53,17 +53,17 @@ describeInChromium('a user’s key', () => {
     },
   );
 
-  it('is told whom to ask about a backend that is down, and not to look where it may not', async () => {
+  it('is told to ask the administrator about a backend that is down, without a link to the health page', async () => {
     const { page } = await openAsUser('/', { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' });
     const missing = page.locator('.missing');
-    await missing.getByText('The backend openai does not answer').waitFor();
+    await missing.getByText('The backend openai is not responding').waitFor();
     expect(await missing.getByRole('link').count()).toBe(0);
     expect(await missing.innerText()).toContain('Ask your administrator');
     expect(await missing.innerText()).not.toContain('ollama pull');
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  it('chooses presets, and makes none', async () => {
+  it('can use presets but not create them', async () => {
     const { page } = await openAsUser('/console/presets');
     await page.getByRole('rowheader', { name: 'clerk' }).waitFor();
     await page.getByRole('button', { name: 'New preset' }).waitFor({ state: 'detached' });

@@ -39,9 +39,9 @@ export function App(): JSX.Element {
           <Brand />
           <WaitingChats />
         </div>
-        <div class="side-bar">
+        <aside class="side-bar">
           <Navigation />
-        </div>
+        </aside>
         <main id="content" ref={main} tabIndex={-1}>
           <ErrorBoundary path={path}>
             <Pages />

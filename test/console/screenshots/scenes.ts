@@ -380,7 +380,7 @@ export const scenes: readonly Scene[] = [
       await page.locator('tbody a').first().waitFor();
       await page.unroute('**/api/runs?*');
       await page.route('**/api/runs?*', (route) => route.abort());
-      await page.getByText('The gateway does not answer').waitFor();
+      await page.getByText('The gateway is not responding').waitFor();
     },
   },
   {

@@ -120,6 +120,9 @@ interface SettingsControlsProps {
 
 function SettingsControls({ models, model, settings, onChange }: SettingsControlsProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
+  const shown = toolsLabel(settings);
+  // The name begins with the visible text, so that speech input finds the button.
+  const label = shown === 'Tools' ? 'Tools and options' : `${shown} (tools and options)`;
   return (
     <>
       <ModelChoice
@@ -131,8 +134,8 @@ function SettingsControls({ models, model, settings, onChange }: SettingsControl
           saveModel(chosen);
         }}
       />
-      <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setOpen(true)}>
-        {toolsLabel(settings)}
+      <Button kind="quiet" isSmall icon="tool" label={label} onClick={() => setOpen(true)}>
+        {shown}
       </Button>
       {isOpen && <ChatOptions settings={settings} onChange={onChange} onClose={() => setOpen(false)} />}
     </>

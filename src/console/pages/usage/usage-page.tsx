@@ -29,7 +29,6 @@ export function UsagePage(): JSX.Element {
         <h1>Usage</h1>
         <Button
           icon="download"
-          label="Export as CSV"
           isDisabled={query.data === undefined || query.data.data.length === 0}
           onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(query.data?.data ?? [], by, nameOf))}
         >
