@@ -46,7 +46,7 @@ import { testSignIn } from '../storage/sign-in-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.ts';
 import { continuationsLimit } from '../../src/chat/suspend/continuations.ts';
-import { chatConfigs } from '../../src/chat/loop/chat-configs.ts';
+import { chatConfigs } from '../../src/chat/config/chat-configs.ts';
 import { mcpSessions } from '../../src/http/mcp/mcp-sessions.ts';
 import { conversationsLimit } from '../../src/http/dialects/socket/kept-conversations.ts';
 import { recordedPrompts } from '../../src/observability/prompt-log.ts';

@@ -38,7 +38,7 @@ const question = (page: Page) => page.getByRole('dialog', { name: 'Use the key f
 describeInChromium('a link with a key', () => {
   it('asks, with both names, before it replaces another key, and changes nothing on Cancel', async () => {
     const { page, url, keyOf, faults } = await scene();
-    const side = page.getByRole('complementary');
+    const side = page.getByRole('region', { name: 'Side bar' });
     await side.getByText('administrator', { exact: true }).waitFor();
     await page.goto(`${url}/console/runs#key=${await keyOf('Mallory')}`);
     await question(page).getByText('You are signed in as administrator. This link contains the key of Mallory.').waitFor();
@@ -54,11 +54,11 @@ describeInChromium('a link with a key', () => {
   it('replaces the key on confirmation, and the console shows the new name', async () => {
     const { page, url, keyOf } = await scene();
     const other = await keyOf('Bob');
-    await page.getByRole('complementary').getByText('administrator', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'Side bar' }).getByText('administrator', { exact: true }).waitFor();
     // Follow the link in an open tab.
     await page.evaluate((key) => (location.hash = `key=${key}`), other);
     await question(page).getByRole('button', { name: 'Use the key of Bob' }).click();
-    await page.getByRole('complementary').getByText('Bob', { exact: true }).waitFor();
+    await page.getByRole('region', { name: 'Side bar' }).getByText('Bob', { exact: true }).waitFor();
     expect(await keptIn(page)).toBe(other);
     expect(page.url()).toBe(`${url}/`);
   });
@@ -84,7 +84,7 @@ describeInChromium('a link with a key', () => {
     await page.locator('input[name=password]').fill(passwordOf('ada'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Yes' }).click();
-    await page.getByRole('complementary').getByText('ada').waitFor();
+    await page.getByRole('region', { name: 'Side bar' }).getByText('ada').waitFor();
     await page.goto(`${gateway.url}/#key=${adminKey}`);
     await question(page).getByText('You are signed in as ada. This link contains the key of administrator.').waitFor();
     expect(await keptIn(page)).toBeNull();

@@ -41,7 +41,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
 
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     expect(page.url()).toBe(`${gateway.url}/console/runs?status=failed`);
-    const side = page.getByRole('complementary');
+    const side = page.getByRole('region', { name: 'Side bar' });
     await side.getByText('ada').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await side.getByRole('link', { name: 'Chat', exact: true }).click();
@@ -112,7 +112,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByRole('button', { name: question }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
-    await page.getByRole('complementary').getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.getByRole('region', { name: 'Side bar' }).getByRole('button', { name: 'Sign out' }).waitFor();
   });
 
   it('renews an expired token, also for its socket, and asks for a sign-in when it cannot', async () => {

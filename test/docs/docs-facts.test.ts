@@ -16,7 +16,7 @@ import { offeredFunctions, offeredTokens, chosenFunctions } from '../../src/tool
 import { selectedAtOnce, selectedAtOnceCharacters } from '../../src/chat/modes/prompt/select-calls.ts';
 import { continuationsCharacters, continuationsLimit } from '../../src/chat/suspend/continuations.ts';
 import { stateLastingCharacters, stateChats } from '../../src/tools/functions/run/function-state.ts';
-import { chatConfigsCharacters, chatConfigs } from '../../src/chat/loop/chat-configs.ts';
+import { chatConfigsCharacters, chatConfigs } from '../../src/chat/config/chat-configs.ts';
 import { chatsPerSession } from '../../src/http/dialects/socket/socket-chats.ts';
 import { socketFramesPerSecond } from '../../src/http/dialects/socket/socket-pace.ts';
 import {

@@ -1,4 +1,4 @@
-import { createChatConfigs } from '../../chat/loop/chat-configs.ts';
+import { createChatConfigs } from '../../chat/config/chat-configs.ts';
 import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
 import { defaultSelectionTemplate } from '../../chat/modes/prompt/selection-prompt.ts';
 import { defaultContextTemplate } from '../../chat/messages/inject-file-context.ts';

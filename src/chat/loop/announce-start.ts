@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { DataOf } from '../../core/chat/run-event.ts';
-import { changesOf, configUpdate } from './config-update.ts';
+import { changesOf, configUpdate } from '../config/config-update.ts';
 
 /** How one preset's part of a run begins. */
 export type Announcement =

@@ -9,7 +9,7 @@ import { createResultStore } from '../results/stored-results.ts';
 import { resultShareBytes } from '../results/truncate-result.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { RoundScope } from '../tool-calls/tool-call-scope.ts';
-import { changeData, changesOf, configUpdate } from './config-update.ts';
+import { changeData, changesOf, configUpdate } from '../config/config-update.ts';
 
 interface CurrentOfferOptions {
   offer: Pick<ToolOffer, 'tools' | 'finder' | 'describer'>;

@@ -10,9 +10,9 @@ import type { Announcement } from './announce-start.ts';
 import { answerChat } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
 import { handoffsLimit, requestAfterHandoff } from './hand-off.ts';
-import { configUpdate } from './config-update.ts';
+import { configUpdate } from '../config/config-update.ts';
 import type { ChatServices } from './prepared-chat.ts';
-import { RunConfig } from './run-config.ts';
+import { RunConfig } from '../config/run-config.ts';
 import { requireModel } from '../../core/callers/require-model.ts';
 
 /** The services of a chat, and those of its presets. */

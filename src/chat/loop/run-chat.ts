@@ -17,7 +17,7 @@ import { forcedChoiceIn, requestCall, type ForcedChoice } from '../tool-choice/f
 import { requestLastAnswer, requestTurn, type Turn } from '../turns/request-turn.ts';
 import { createTurnSeparator, type TurnSeparator } from '../turns/separate-turns.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
-import { changeData } from './config-update.ts';
+import { changeData } from '../config/config-update.ts';
 import { CurrentOffer } from './current-offer.ts';
 import type { NextStep, Step } from './next-step.ts';
 import { originOf } from './request-origin.ts';

@@ -39,9 +39,9 @@ export function App(): JSX.Element {
           <Brand />
           <WaitingChats />
         </div>
-        <aside class="side-bar">
+        <section class="side-bar" aria-label="Side bar">
           <Navigation />
-        </aside>
+        </section>
         <main id="content" ref={main} tabIndex={-1}>
           <ErrorBoundary path={path}>
             <Pages />
