@@ -80,7 +80,7 @@ describeInChromium('the state of a tool server', () => {
     await page.locator('.report-functions li', { hasText: 'shine' }).waitFor();
     await off();
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByText('down, functions kept').waitFor();
+    await page.getByText('down, using last known functions').waitFor();
     expect(await page.locator('.report-functions li').count()).toBe(1);
   });
 

@@ -151,7 +151,7 @@ export const settingTable = {
     field: 'recordPrompts',
     fallback: 'false',
     parse: flag,
-    meaning: '`true`: the log of runs keeps for 24 hours, encrypted, what models are asked and answer, word by word',
+    meaning: '`true`: the log of runs stores the full text of prompts and answers, encrypted, for 24 hours',
   },
   TOOLWHARF_ADMIN_KEY: {
     field: 'adminKey',

@@ -17,7 +17,7 @@ export function Connections({ query, disconnect }: ConnectionsProps): JSX.Elemen
   const end = async (server: string, name: string): Promise<void> => {
     const isConfirmed = await confirm({
       title: `Disconnect from ${name}?`,
-      text: 'Whoever uses this account has to reconnect before using the server’s functions again.',
+      text: 'Anyone using this account will have to reconnect before using the server’s functions again.',
       action: 'Disconnect',
       isDangerous: true,
     });

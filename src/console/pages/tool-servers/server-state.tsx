@@ -19,7 +19,7 @@ export function State({ server: { type, config, report } }: StateProps): JSX.Ele
   const { ok, credential, held = [], functions, next_try_ms: nextTryMs } = report;
   if (credential === 'own') return <span class="chip good">connects per user</span>;
   if (credential === 'refused') return <span class="chip bad">needs authentication</span>;
-  if (!ok && functions.length > 0) return <span class="chip warn">down, functions kept</span>;
+  if (!ok && functions.length > 0) return <span class="chip warn">down, using last known functions</span>;
   if (!ok) return <span class="chip bad">{nextTryMs === undefined ? 'failed' : 'down, retrying'}</span>;
   if (held.length > 0) return <span class="chip warn">{formatCount(held.length, 'changed definition')}</span>;
   return <span class="chip good">{type === 'mcp' ? 'connected' : 'ready'}</span>;
