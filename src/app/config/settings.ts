@@ -162,7 +162,7 @@ export const settingTable = {
   OIDC_ISSUER: {
     inFile: 'auth.oidc.issuer',
     parse: issuerUrl,
-    meaning: 'an OpenID provider whose [tokens](#sign-in-with-openid-connect) let their owners in, exactly as `iss` names it',
+    meaning: 'issuer URL of an OpenID provider whose [tokens](#sign-in-with-openid-connect) are accepted, exactly as in their `iss` claim',
   },
   OIDC_AUDIENCE: {
     inFile: 'auth.oidc.audience',
@@ -172,7 +172,7 @@ export const settingTable = {
   OIDC_CLIENT_ID: {
     inFile: 'auth.oidc.client_id',
     parse: credential(1),
-    meaning: 'the gateway as a program that people [sign in to](#signing-in-to-the-console) at the provider: the console then offers that',
+    meaning: 'the id of the gateway as a client at the provider; if set, people can [sign in to the console](#signing-in-to-the-console)',
   },
   OIDC_CLIENT_SECRET: {
     inFile: 'auth.oidc.client_secret',
@@ -190,7 +190,7 @@ export const settingTable = {
     field: 'metricsKey',
     parse: credential(16),
     isSecret: true,
-    meaning: 'a key for [`GET /metrics`](operations.md#metrics) alone; administrators need none; at least 16 characters',
+    meaning: 'a key that can only read [`GET /metrics`](operations.md#metrics); administrators can use their own; at least 16 characters',
   },
   TOOLWHARF_SECRET: {
     field: 'secret',
