@@ -28,6 +28,12 @@ describe('tools of an MCP server', () => {
     expect(await callTool(tool, { args: { city: 'Osaka' } })).toEqual({ type: 'result', value: 'what time? {"city":"Osaka"}' });
   });
 
+  it('show approvers the address of the server, without the name of the tool in its path', async () => {
+    const peer = scriptedPeer([toolOf('echo')]);
+    const { endpoint } = await requireTool(mcpTools({ transports: peer.transports }), 'echo');
+    expect(endpoint).toBe('tools/call http://peer.test/mcp');
+  });
+
   it('share one connection over all chats', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
     const mcp = mcpTools({ transports: peer.transports });
