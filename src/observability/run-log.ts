@@ -21,7 +21,7 @@ export interface WritingRunLog extends RunLog {
    * To be called once, before any run: which runs of earlier processes are suspended, and can be resumed. Their other waiting runs waited for a socket,
    * so they have failed.
    */
-  markWaiting(ids: readonly string[]): void;
+  markWaiting(readIds: () => Promise<readonly string[]>): void;
   /** Saves what is unsaved, recorded prompts too. */
   settle(): Promise<void>;
   /** Saves what is unsaved, and nothing afterwards. */
@@ -115,7 +115,7 @@ export function createRunLog({ store, prompts, now, logger }: RunLogOptions): Wr
       return { runs: shown, next: found.length > shown.length ? shown.at(-1) : next };
     },
 
-    markWaiting: (ids) => saver.markWaiting(ids),
+    markWaiting: (readIds) => saver.markWaiting(readIds),
     flush: () => saver.flush(),
     settle: () => saver.settle(),
     close: () => saver.close(),

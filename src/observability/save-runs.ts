@@ -31,7 +31,8 @@ export class RunSaver {
   readonly #sweep: NodeJS.Timeout;
   #timer: NodeJS.Timeout | undefined;
   #saving: Promise<void> | undefined;
-  #waitingIds: ReadonlySet<string> | undefined;
+  #readWaitingIds: (() => Promise<readonly string[]>) | undefined;
+  #waitingIds: Promise<readonly string[]> | undefined;
   #isRecovered = false;
   #isFailing = false;
   #isClosed = false;
@@ -46,15 +47,27 @@ export class RunSaver {
   }
 
   /** The suspended runs of earlier processes, whose other waiting runs have failed. */
-  markWaiting(ids: readonly string[]): void {
-    this.#waitingIds = new Set(ids);
+  markWaiting(readIds: () => Promise<readonly string[]>): void {
+    this.#readWaitingIds = readIds;
+    // Read at once, because runs that this process resumes are no longer among them.
+    void this.#waiting()?.catch(() => undefined);
+  }
+
+  /** A store that cannot be read is asked again the next time. */
+  #waiting(): Promise<readonly string[]> | undefined {
+    this.#waitingIds ??= this.#readWaitingIds?.();
+    return this.#waitingIds?.catch((error: unknown) => {
+      this.#waitingIds = undefined;
+      throw error;
+    });
   }
 
   /** Ends the runs that another process left running when it died, before the first run of this one is saved or read. */
   async recover(): Promise<void> {
     if (this.#isRecovered) return;
     const { store, now } = this.#options;
-    await store.endInterrupted(now(), this.#waitingIds);
+    const waiting = await this.#waiting();
+    await store.endInterrupted(now(), waiting && new Set(waiting));
     this.#isRecovered = true;
   }
 

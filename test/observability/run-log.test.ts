@@ -122,8 +122,23 @@ describe('saving', () => {
       { ...base, id: 'stored' },
     ]);
     const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
-    log.markWaiting(['stored']);
+    log.markWaiting(async () => ['stored']);
     expect((await log.find('socket'))?.status).toBe('failed');
+    expect((await log.find('stored'))?.status).toBe('waiting');
+    await log.close();
+  });
+
+  it('waits for a store that cannot be read yet before it decides which runs have failed', async () => {
+    const store = memoryRuns();
+    await store.save([{ id: 'stored', callerId: 'ada', model: 'model', created: 1_000_000, events: [], status: 'waiting' }]);
+    const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
+    let reads = 0;
+    log.markWaiting(async () => {
+      reads += 1;
+      if (reads === 1) throw new Error('database is locked');
+      return ['stored'];
+    });
+    await expect(log.find('stored')).rejects.toThrow('locked');
     expect((await log.find('stored'))?.status).toBe('waiting');
     await log.close();
   });

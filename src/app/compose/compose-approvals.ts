@@ -57,7 +57,7 @@ export async function composeApprovals(
   const timeoutMs = config.approvalTimeoutMs;
   const prompts = createPromptLog({ store: noteStores.prompt, isRecording: config.recordPrompts, now, logger });
   const runLog = createRunLog({ store: storage.runs, prompts, now, logger });
-  runLog.markWaiting(await store.openIds(now()));
+  runLog.markWaiting(() => store.openIds(now()));
   const suspended = createSuspendedRuns({
     store,
     log: runLog,

@@ -44,6 +44,15 @@ const decide = (request: JsonObject | undefined, approve: boolean, more: JsonObj
 const paid = ({ sent }: Gateway): number => sent.filter(({ method }) => method === 'POST').length;
 
 describe('a decision in the next request', () => {
+  it('with a field that nobody reads runs nothing, because it may hold the changed arguments', async () => {
+    const gateway = await gatewayWith(calls(['pay', { amount: 5 }]), says('Paid.'));
+    const [request] = (await ask(gateway, [pay])).output;
+    const refused = await ask(gateway, [pay, request ?? {}, decide(request, true, { arguments: '{"amount":3}' })]);
+    expect([refused.status, refused.error['message']]).toEqual([400, expect.stringContaining('arguments')]);
+    expect(paid(gateway)).toBe(0);
+    expect((await ask(gateway, [pay, request ?? {}, decide(request, true, { id: 'mcpr_1', reason: null })])).status).toBe(200);
+  });
+
   it('counts once, and runs nothing twice', async () => {
     const gateway = await gatewayWith(calls(['pay', { amount: 5 }]), says('Paid.'));
     const {

@@ -40,6 +40,19 @@ async function runOf({ gateway }: Desk, id: unknown): Promise<{ status: string; 
 }
 
 describe('a confirmation', () => {
+  it('answered with a field that nobody reads goes on waiting, because it may hold the changed arguments', async () => {
+    await using desk = await openDesk([calls(['pay', { amount: 5 }]), says('Paid.')]);
+    const { browser, gateway } = desk;
+    browser.send(message());
+    const asked = await browser.next('confirmation');
+    answer(browser, asked, { decision: 'approve', args: { amount: 3 } });
+    expect((await browser.next('error')).data).toMatchObject({ message: expect.stringContaining('args') });
+    expect(gateway.sent.filter(({ method }) => method === 'POST')).toEqual([]);
+    answer(browser, asked, { decision: 'approve', arguments: { amount: 3 } });
+    await browser.next('assistant_end');
+    expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
+  });
+
   it('asks the session with tool and arguments, without a token, and the run goes on once it is given [S2-11]', async () => {
     await using desk = await openDesk([calls(['look', {}], ['pay', { amount: 5 }]), says('Paid.')]);
     const { browser, gateway } = desk;

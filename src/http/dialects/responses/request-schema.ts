@@ -25,7 +25,11 @@ const mcpCallSchema = z.looseObject({
   approval_request_id: z.string().nullish(),
 });
 const approvalRequestSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() });
-const approvalResponseSchema = z.looseObject({
+/** An unknown field is refused: it may hold edited arguments, and without it the call would run with the model's. */
+const approvalResponseSchema = z.strictObject({
+  type: z.string().nullish(),
+  id: z.string().nullish(),
+  status: z.string().nullish(),
   approval_request_id: z.string().max(approvalRequestIdCharacters),
   approve: z.boolean(),
   reason: z.string().max(limits.approvalMessageCharacters).nullish(),

@@ -40,8 +40,16 @@ const frameSchemas = {
     .object({ id, result: anyJson, error: anyJson })
     .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),
   'confirmation:result': z
-    .looseObject({ id, decision: z.enum(['approve', 'reject']), params: edited, arguments: edited, message: words })
-    // `arguments` is their name over HTTP. Ignoring it here would run the call with the model's arguments instead of the edited ones.
+    // An unknown field is refused: it may hold the edited arguments, and without it the call would run with the model's.
+    .strictObject({
+      id,
+      decision: z.enum(['approve', 'reject']),
+      params: edited,
+      // Their name over HTTP.
+      arguments: edited,
+      message: words,
+      remember: z.boolean().nullish(),
+    })
     .transform(({ params, arguments: args, ...rest }) => ({ ...rest, ...(isJsonObject(params ?? args) && { params: params ?? args }) }))
     .transform((data): ClientFrame => ({ type: 'answer', elicitation: 'confirmation', id: data.id, data: data as JsonObject })),
   'input:result': z
