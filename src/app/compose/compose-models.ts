@@ -1,22 +1,18 @@
 import type { AppContext } from '../app-context.ts';
 import type { Config } from '../config/config.ts';
 import { invalidField } from '../../core/errors.ts';
-import type { LessonMemory, ModelBackend, ModelLessons } from '../../core/models/model.ts';
-import { passedPaths, type PassedPath, type PassOn } from '../../core/models/pass-on.ts';
+import type { LessonMemory, ModelBackend } from '../../core/models/model.ts';
+import type { PassOn } from '../../core/models/pass-on.ts';
 import type { PresetFinder } from '../../core/stores/preset.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { createDemoBackend, demoModel } from '../../models/demo/demo-model.ts';
 import { createModelCatalog, type ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { withPresets } from '../../models/catalog/preset-models.ts';
-import { constrainOutput, ollamaForms, openAiForms } from '../../models/constrain-output.ts';
-import { createOllama } from '../../models/ollama/ollama.ts';
-import { createOpenAiBackend, embedTexts, listOpenAiModels, type OpenAiConnection } from '../../models/openai/openai-compatible.ts';
 import { passOn } from '../../models/openai/pass-on.ts';
 import { writeBody } from '../../models/transport/write-body.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
-import { repairFunctions } from '../../models/schema-profiles/repair-functions.ts';
-import { profileOf } from '../../models/schema-profiles/to-profile.ts';
+import { createBackend, type PassedRoute } from './create-backend.ts';
 
 export interface Models {
   models: ModelCatalog;
@@ -60,30 +56,16 @@ export function composeModels(
 interface Backends {
   backends: CatalogBackend[];
   /** Where each backend takes requests that are passed on to it, and which. */
-  routes: Map<ModelBackend, { connection: OpenAiConnection; paths: readonly PassedPath[] }>;
+  routes: Map<ModelBackend, PassedRoute>;
 }
 
 /** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
 export function createBackends(config: Config, send: SendOutbound, memory: RefusalMemory = new RefusalMemory()): Backends {
-  const { firstByteTimeoutMs, idleTimeoutMs } = config;
   const routes: Backends['routes'] = new Map();
   const backends = config.backends.map((entry): CatalogBackend => {
-    const { kind, name, url, prefix, schemas, isExplicit } = entry;
-    const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
-    const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
-    const lessonsOf = (model: string): ModelLessons => memory.of(name, model);
-    if (kind === 'ollama') {
-      const ollama = createOllama(connection, send);
-      const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama', lessonsOf), ollamaForms, lessonsOf);
-      // Ollama serves OpenAI's embeddings below /v1.
-      routes.set(backend, { connection: { ...connection, baseUrl: `${url}/v1` }, paths: ['/embeddings'] });
-      return { ...common, isLocal: true, ...ollama, backend };
-    }
-    const repaired = repairFunctions(createOpenAiBackend(connection, send, { memory }), schemas ?? profileOf(url), lessonsOf);
-    const backend = constrainOutput(repaired, openAiForms, lessonsOf);
-    routes.set(backend, { connection, paths: passedPaths });
-    const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
-    return { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) };
+    const { backend, route } = createBackend(entry, config, { send, memory });
+    if (route !== undefined) routes.set(backend.backend, route);
+    return backend;
   });
   if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
     backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });

@@ -5,10 +5,14 @@ import type { SettingOrigin, SettingsReader } from './read-settings.ts';
 import { httpUrl } from './setting-values.ts';
 import { headerName } from '../../shared/text/header-name.ts';
 
+/** Which API a backend is asked with: OpenAI's chat completions or Responses, Anthropic's Messages, or Ollama's own. */
+export const backendKinds = ['openai', 'openai-responses', 'anthropic', 'ollama'] as const;
+export type BackendKind = (typeof backendKinds)[number];
+
 /** A server of models. */
 export interface BackendConfig {
-  kind: 'ollama' | 'openai';
-  /** Without a trailing slash; for `openai` it ends with `/v1`. */
+  kind: BackendKind;
+  /** Without a trailing slash; for the kinds that are not Ollama it ends with `/v1`. */
   url: string;
   key?: string;
   /** Prepended to the ids of its models, separated by `/`. Has no trailing slash. */
@@ -44,7 +48,7 @@ const line = z.string().regex(/^[^\r\n\0]+$/, 'must be one line of text');
 
 const backendSchema = z
   .strictObject({
-    type: z.enum(['openai', 'ollama']),
+    type: z.enum(backendKinds),
     url,
     key: line.nullish(),
     prefix: line.nullish(),

@@ -1,10 +1,11 @@
-import type { FinishReason, ModelEvent, Usage } from '../../core/chat/chat.ts';
+import type { ModelEvent, Usage } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning, type ReasoningPiece } from '../answers/split-reasoning.ts';
 import type { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
+import { toFinishReason } from '../answers/finish-reasons.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 
@@ -251,20 +252,6 @@ function addPieces(pieces: ReasoningPiece[], index: number, events: ModelEvent[]
 /** Adds the choice's index to an event; the first choice needs none. */
 function at(index: number, event: Exclude<ModelEvent, { type: 'usage' | 'selecting' | 'run-event' }>): ModelEvent {
   return index === 0 ? event : { ...event, choice: index };
-}
-
-/** Normalizes a finish reason. Some servers send `stop` with calls, and `tool_calls` without any. */
-function toFinishReason(reason: string | undefined, hasCalls: boolean): FinishReason {
-  switch ((reason ?? '').toLowerCase()) {
-    case 'length':
-    case 'max_tokens':
-    case 'model_length':
-      return 'length';
-    case 'content_filter':
-      return 'content_filter';
-    default:
-      return hasCalls ? 'tool_calls' : 'stop';
-  }
 }
 
 function hasNothingBut(object: JsonObject, keys: readonly string[]): boolean {

@@ -25,6 +25,11 @@ export interface Scenario {
   failsEarly?: boolean;
 }
 
+/** What waits, or goes on later, is remembered: the same chat through another dialect would meet it. */
+export function isRemembered({ next, approves, connects }: Scenario): boolean {
+  return next !== undefined || approves !== undefined || connects === true;
+}
+
 const object = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: 'object', properties, required });
 const place = object({ city: { type: 'string' } }, ['city']);
 const city = { city: 'Rome' };
