@@ -76,7 +76,16 @@ export function toConnection(record: ToolServerRecord): JsonObject {
   };
 }
 
-function toOAuth({ clientId, clientSecret, scopes, authorizeUrl, tokenUrl, resource, grant }: OAuthSettings): JsonObject {
+function toOAuth({
+  clientId,
+  clientSecret,
+  scopes,
+  authorizeUrl,
+  tokenUrl,
+  resource,
+  authorizeParameters,
+  grant,
+}: OAuthSettings): JsonObject {
   return withoutUndefined({
     client_id: clientId,
     client_secret: clientSecret,
@@ -84,6 +93,7 @@ function toOAuth({ clientId, clientSecret, scopes, authorizeUrl, tokenUrl, resou
     authorize_url: authorizeUrl,
     token_url: tokenUrl,
     resource,
+    authorize_parameters: authorizeParameters,
     grant,
   });
 }

@@ -109,6 +109,26 @@ const config = z.looseObject({
   public_headers: z.array(z.string()).nullish(),
 });
 
+/** Parameters that the gateway sets itself, each with what a sign-in depends on. */
+const ownParameters = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'scope',
+  'resource',
+];
+
+const authorizeParameters = z
+  .record(z.string().min(1).max(100), z.string().max(2_000))
+  .refine((parameters) => Object.keys(parameters).length <= 20, 'has at most 20 parameters')
+  .refine(
+    (parameters) => !Object.keys(parameters).some((name) => ownParameters.includes(name)),
+    `cannot set ${ownParameters.join(', ')}: the gateway sets these itself`,
+  );
+
 /** What is left out is discovered. Unknown fields are refused: a misspelt one would be asked of an authorization server in vain. */
 const oauth = z
   .strictObject({
@@ -120,7 +140,8 @@ const oauth = z
       .nullish(),
     authorize_url: endpoint.nullish(),
     token_url: endpoint.nullish(),
-    resource: endpoint.nullish(),
+    resource: z.union([endpoint, z.literal(false)]).nullish(),
+    authorize_parameters: authorizeParameters.nullish(),
     grant: z.enum(['authorization_code', 'client_credentials']).nullish(),
   })
   .superRefine(({ client_id: id, client_secret: secret, authorize_url: authorize, token_url: token, grant }, context) => {

@@ -213,6 +213,7 @@ function toOAuthSettings(oauth: NonNullable<Connection['oauth']>): OAuthSettings
       authorizeUrl: oauth.authorize_url,
       tokenUrl: oauth.token_url,
       resource: oauth.resource,
+      authorizeParameters: oauth.authorize_parameters,
       grant: oauth.grant === 'client_credentials' ? oauth.grant : undefined,
     }),
   };

@@ -42,7 +42,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/document\/parse-document|app\/config\/.+)\.ts$/ },
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/(?:compile-schema|count-steps)\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/document\/check-document\.ts$/ },
-  { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
+  { packages: /^eventsource-parser$/, files: /^src\/(?:models\/.+|tools\/mcp\/incoming\/normalise-stream)\.ts$/ },
   {
     packages: /^zod$/,
     files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+|shared\/parse-to-first-issue)\.ts$/,

@@ -79,7 +79,8 @@ function endedOutcome(tool: Tool, ending: Ending): ToolOutcome {
     const message = timeoutMessage(tool.spec.name, ending.limitMs);
     if (tool.timeoutBehavior === 'abort')
       throw new GatewayError('tool_failed', `${message}, and its definition says that this ends the run.`);
-    return { type: 'error', code: 'tool_timeout', message, state };
+    const detail = tool.kind === 'mcp' ? { detail: timeoutSettings } : {};
+    return { type: 'error', code: 'tool_timeout', message, ...detail, state };
   }
   const cause = ending.type === 'left' ? 'The run ended' : `'${tool.spec.name}' was cancelled`;
   return state === 'cancelled'
@@ -91,6 +92,10 @@ function endedOutcome(tool: Tool, ending: Ending): ToolOutcome {
         state,
       };
 }
+
+/** For who runs the gateway: the server itself cannot know why a call of it was ended. */
+const timeoutSettings =
+  'The limit is timeout_ms of the connection, or TOOL_TIMEOUT_MS, without an answer or progress, and TOOL_TOTAL_TIMEOUT_MS with progress.';
 
 /** `5000` → `Tool 'slow_tool' timed out after 5s`, `1500` → `… 1.5s`. */
 export function timeoutMessage(name: string, timeoutMs: number): string {

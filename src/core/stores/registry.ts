@@ -19,8 +19,10 @@ export interface OAuthSettings {
   authorizeUrl?: string;
   /** Token endpoint. */
   tokenUrl?: string;
-  /** For whom tokens are requested (RFC 8707). */
-  resource?: string;
+  /** For whom tokens are requested (RFC 8707). False: nobody is named, because the authorization server refuses the parameter. */
+  resource?: string | false;
+  /** Further parameters of the address where people sign in. */
+  authorizeParameters?: Record<string, string>;
   /** `client_credentials`: the gateway signs in as itself, for everybody. Default: each person signs in. */
   grant?: 'client_credentials';
 }

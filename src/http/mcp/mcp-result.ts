@@ -1,5 +1,6 @@
 import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontextprotocol/server';
 import { chainKey } from '../../core/tools/gateway-chain.ts';
+import { withoutStructure } from '../../core/tools/structured-result.ts';
 import { isJsonObject } from '../../shared/json/json.ts';
 import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 
@@ -33,7 +34,12 @@ export function toMcpResult(outcome: ToolOutcome, notices: readonly string[] = [
 function resultOf(outcome: ToolOutcome): CallToolResult {
   if (outcome.type === 'error') return { isError: true, content: [{ type: 'text', text: `${outcome.code}: ${outcome.message}` }] };
   const { value, files = [], documents = [] } = outcome;
-  if (typeof value === 'string') return { content: contentOf(value, { files, documents }) };
+  if (typeof value === 'string') {
+    const { structured } = outcome;
+    const beside = structured === undefined ? undefined : withoutStructure(value, structured);
+    if (!isJsonObject(structured) || beside === undefined) return { content: contentOf(value, { files, documents }) };
+    return { content: contentOf(beside, { files, documents }), structuredContent: structured };
+  }
   const text: ContentBlock = { type: 'text', text: JSON.stringify(value, null, 2) };
   return { content: [text, ...files.map(toBlock)], ...(isJsonObject(value) && { structuredContent: value }) };
 }

@@ -16,6 +16,8 @@ import { recordMessages } from './transports/record-messages.ts';
 
 /** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
 const mcpProbeTimeoutMs = 5_000;
+/** Pages of a tool list, which may have no end; also the SDK's own limit. */
+const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
 const mcpListPauseMs = 300;
 
@@ -45,7 +47,7 @@ export interface ConnectorOptions {
 /** Connects a client of the SDK to one server, by the first transport that works, and filters what it receives. */
 export class ClientConnector {
   readonly scopes = createCallScopes();
-  readonly malformedTools = createMalformedToolFilter();
+  readonly malformedTools: ReturnType<typeof createMalformedToolFilter>;
   readonly numbers = new MarkedNumbers();
   readonly #answers = createAnswerWatch();
   readonly #peer: McpPeer;
@@ -57,6 +59,7 @@ export class ClientConnector {
   constructor(peer: McpPeer, options: ConnectorOptions, signal: AbortSignal) {
     const { send, createTransports } = options;
     this.#peer = peer;
+    this.malformedTools = createMalformedToolFilter(peer.listPages ?? mcpListPages);
     this.#options = options;
     this.#signal = signal;
     this.#kinds = createTransports(peer, { send, scopes: this.scopes, answers: this.#answers, numbers: this.numbers, signal });
@@ -101,7 +104,6 @@ export class ClientConnector {
         capabilities: { elicitation: { form: { applyDefaults: true } } },
         versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: mcpProbeTimeoutMs } },
         jsonSchemaValidator,
-        ...(peer.listPages !== undefined && { listMaxPages: peer.listPages }),
         listChanged: {
           tools: { autoRefresh: false, debounceMs: mcpListPauseMs, onChanged: () => void (this.#signal.aborted || onListChanged()) },
         },
@@ -134,7 +136,7 @@ export class ClientConnector {
       if (!mayPass(message)) return;
       this.#answers.observe(message);
       observe?.(numbers.unmark(message));
-      receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message)), client.getProtocolEra() === 'legacy'), extra);
+      receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message))), extra);
     };
     // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget

@@ -123,37 +123,46 @@ export interface MalformedTool {
 
 /** Removes malformed tools from a server's list: the SDK rejects the whole list because of one. */
 interface MalformedToolFilter {
-  /** Must see every incoming message. `isLegacy`: of the first protocol version, whose output schemas must be objects. */
-  filter(message: JSONRPCMessage, isLegacy: boolean): JSONRPCMessage;
+  /** Must see every incoming message. */
+  filter(message: JSONRPCMessage): JSONRPCMessage;
   /** Collects what is removed from now on until `end` is called. */
   gather(): { found: readonly MalformedTool[]; end(): void };
 }
 
-export function createMalformedToolFilter(): MalformedToolFilter {
-  const collectors = new Set<MalformedTool[]>();
+/** `maxPages`: of one list, which may have no end. */
+export function createMalformedToolFilter(maxPages: number): MalformedToolFilter {
+  const collectors = new Set<{ found: MalformedTool[]; pages: number }>();
 
   return {
-    filter(message, isLegacy) {
+    filter(message) {
       if (collectors.size === 0 || !('result' in message)) return message;
       const { tools } = message.result as { tools?: unknown };
       if (!Array.isArray(tools)) return message;
       const valid = (tools as JsonValue[]).flatMap((tool, index) => {
         const problem = whyMalformed(specTypeSchemas.Tool, tool);
-        if (problem === undefined) return [withoutLongTexts(isLegacy ? withoutInvalidOutputSchema(tool) : tool)];
+        if (problem === undefined) return [withoutLongTexts(tool)];
         const name = isJsonObject(tool) ? ownValue(tool, 'name') : undefined;
         const malformed = {
           name: typeof name === 'string' ? name : `number ${index + 1}`,
           reason: `its definition is not valid: ${problem}`,
         };
-        for (const found of collectors) if (found.length < limits.mcpTools) found.push(malformed);
+        for (const { found } of collectors) if (found.length < limits.mcpTools) found.push(malformed);
         return [];
       });
-      return { ...message, result: { ...message.result, tools: valid } };
+      const result: typeof message.result & { nextCursor?: unknown } = { ...message.result, tools: valid };
+      for (const collector of collectors) {
+        collector.pages += 1;
+        if (collector.pages < maxPages || result.nextCursor === undefined) continue;
+        // The SDK gives up the whole list for it.
+        delete result.nextCursor;
+        collector.found.push({ name: `after page ${maxPages}`, reason: `a list has at most ${maxPages} pages` });
+      }
+      return { ...message, result };
     },
     gather() {
-      const found: MalformedTool[] = [];
-      collectors.add(found);
-      return { found, end: () => void collectors.delete(found) };
+      const collector = { found: [] as MalformedTool[], pages: 0 };
+      collectors.add(collector);
+      return { found: collector.found, end: () => void collectors.delete(collector) };
     },
   };
 }
@@ -179,12 +188,4 @@ function withoutLongTexts(tool: JsonValue): JsonValue {
       shortened[key] = text.slice(0, mcpComparedCharacters).toWellFormed();
   }
   return shortened;
-}
-
-/** Drops an invalid output schema: it only serves to validate results, and the tool works without it. */
-function withoutInvalidOutputSchema(tool: JsonValue): JsonValue {
-  if (!isJsonObject(tool)) return tool;
-  const { outputSchema, ...rest } = tool;
-  const asTool = { name: 'output', inputSchema: outputSchema };
-  return outputSchema === undefined || findMisfit(specTypeSchemas.Tool, asTool) === undefined ? tool : rest;
 }

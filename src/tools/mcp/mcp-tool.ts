@@ -71,10 +71,10 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
       const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
-      if (faults.length > 0) return failed('tool_error', mismatchMessage(peer.id, masks().mask.text(faults.join('; '))));
       const outcome = readToolResult(result, peer.id);
       if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
-      return withoutCredentials(outcome, masks().credentialMask);
+      const note = faults.length === 0 ? undefined : mismatchNote(masks().mask.text(faults.join('; ')));
+      return withoutCredentials({ ...outcome, ...(note !== undefined && { note }) }, masks().credentialMask);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
@@ -88,15 +88,16 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
 }
 
 /**
- * Checks a structured result against the tool's output schema; returns one sentence per fault. Values that are too deep or take too long are not
- * checked, because schema and result come from the same server. @throws the signal's reason
+ * Checks a result against the tool's output schema, which demands structure; returns one sentence per fault. Values that are too deep or take too long are
+ * not checked, because schema and result come from the same server. @throws the signal's reason
  */
 export async function structuredFaults(
   { structuredContent, isError }: CallToolResult,
   { outputSchema }: McpDefinition,
   checkingFor: CheckingFor,
 ): Promise<string[]> {
-  if (!isJsonObject(outputSchema) || structuredContent === undefined || isError === true) return [];
+  if (!isJsonObject(outputSchema) || isError === true) return [];
+  if (structuredContent === undefined) return ['there is no structured result'];
   if (isDeeperThan(outputSchema, limits.jsonDepth) || isDeeperThan(structuredContent, limits.jsonDepth)) return [];
   const check = await checkValue(structuredContent as JsonValue, outputSchema, checkingFor);
   return check.type === 'faulty' ? check.errors : [];
@@ -105,11 +106,12 @@ export async function structuredFaults(
 /** A server may echo what it was sent. Only credentials are removed from a result: an id of the run may legitimately be in it. */
 function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, mask: SecretMask): ToolOutcome {
   if (mask.isEmpty) return outcome;
-  const { value, files, documents } = outcome;
+  const { value, structured, files, documents } = outcome;
   const textOf = (text: string | undefined): string | undefined => text && mask.text(text);
   return {
     ...outcome,
     value: mask.value(value),
+    ...(structured !== undefined && { structured: mask.value(structured) }),
     ...(files && {
       files: files.map(({ url, name, uri, ...file }) => ({
         ...file,
@@ -156,8 +158,9 @@ function failed(code: ToolErrorCode, message: string, state?: CallState): ToolOu
   return { type: 'error', code, message, ...(state && { state }) };
 }
 
-function mismatchMessage(server: string, faults: string): string {
-  return `The MCP server "${server}" returned a result that does not match the output schema of its tool: ${faults}.`;
+/** The call has run, so this is no failure: a model would repeat it. */
+function mismatchNote(faults: string): string {
+  return `The call has run. Its result does not match the output schema of the tool: ${faults}.`;
 }
 
 function changedOutcome({ id, isReviewed }: McpPeer, name: string): ToolOutcome {

@@ -9,6 +9,7 @@ import { mcpStatusCharacters } from './call-scope.ts';
 import { ClientConnector, type ConnectorOptions } from './connect-client.ts';
 import { truncateText } from './convert-tools.ts';
 import { AnswerCutOff, isSessionLost, SessionLost } from './explain-mcp-failure.ts';
+import { showOutputSchema, showStructure } from './incoming/hidden-fields.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
 
@@ -90,7 +91,12 @@ class ConnectionOverSdk implements OpenConnection {
         const options = { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' } as const;
         const { tools } = await scopes.runForNobody(() => client.listTools(undefined, options));
         const info = client.getServerVersion() as JsonObject | undefined;
-        return { tools: numbers.unmark(tools), malformed: malformed.found, info, protocolVersion: client.getNegotiatedProtocolVersion() };
+        return {
+          tools: numbers.unmark(tools).map(showOutputSchema),
+          malformed: malformed.found,
+          info,
+          protocolVersion: client.getNegotiatedProtocolVersion(),
+        };
       } finally {
         malformed.end();
       }
@@ -112,7 +118,7 @@ class ConnectionOverSdk implements OpenConnection {
           },
         },
       );
-      return this.#connector.numbers.unmark(result);
+      return showStructure(this.#connector.numbers.unmark(result));
     });
   }
 

@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import { isDeeperThan, type JsonValue } from '../../shared/json/json.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
+import { isDeeperThan, isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
 import { limits } from '../../core/limits.ts';
+import { withStructure } from '../../core/tools/structured-result.ts';
 import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 
 /** Characters; an error message is not a document. */
@@ -19,8 +22,8 @@ interface Content {
 }
 
 /**
- * Converts the result of an MCP call. A structured result is the value; otherwise the text blocks are, joined. Other content becomes files, mentioned
- * in the text. `server` is named in errors, so that they are not taken for the gateway's.
+ * Converts the result of an MCP call. A structured result is the value if the text blocks only repeat it; otherwise the value is the text, with the structure
+ * after it. Other content becomes files, mentioned in the text. `server` is named in errors, so that they are not taken for the gateway's.
  */
 export function readToolResult(result: CallToolResult, server: string): ToolOutcome {
   const { texts, files, documents, isTruncated } = readContent(result.content);
@@ -29,15 +32,42 @@ export function readToolResult(result: CallToolResult, server: string): ToolOutc
     return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${text}` };
   }
   const structured = structuredValue(result.structuredContent);
-  // Text blocks beside a structured result repeat it for clients without support for structure (MCP specification, server/tools).
-  const value = structured ?? (texts.join('\n') || emptyAnswer);
+  const isRepeated = structured !== undefined && repeats(texts, structured);
+  const said = texts.join('\n') || emptyAnswer;
+  const value = structured === undefined ? said : isRepeated ? structured : withStructure(said, structured);
   return {
     type: 'result',
     value,
-    ...(isTruncated && structured === undefined && { isTruncated: true }),
+    ...(structured !== undefined && !isRepeated && { structured }),
+    ...(isTruncated && !isRepeated && { isTruncated: true }),
     ...(files.length > 0 && { files }),
-    ...(documents.length > 0 && structured === undefined && { documents }),
+    ...(documents.length > 0 && !isRepeated && { documents }),
   };
+}
+
+/**
+ * Whether the text says what the structure says, as servers do for clients that read text alone (MCP specification, server/tools): as JSON, as a list with a
+ * block for each entry, or as the text that SDKs put into a structure with the only member `result`.
+ */
+function repeats(texts: readonly string[], structured: JsonValue): boolean {
+  const results =
+    isJsonObject(structured) && Object.keys(structured).join() === 'result' ? [structured, structured['result'] ?? null] : [structured];
+  const said = texts.join('\n');
+  if (said.trim() === '') return true;
+  return results.some((value) => {
+    if (value === said || isSame(parseJson(said), value)) return true;
+    return (
+      Array.isArray(value) &&
+      value.length === texts.length &&
+      value.every((entry, index) => isSame(readBack(texts[index]), entry) || texts[index] === entry)
+    );
+  });
+}
+
+const readBack = (text: string | undefined): JsonValue | undefined => (text === undefined ? undefined : parseJson(text));
+
+function isSame(said: JsonValue | undefined, value: JsonValue): boolean {
+  return said !== undefined && isDeepStrictEqual(said, value);
 }
 
 function structuredValue(value: unknown): JsonValue | undefined {

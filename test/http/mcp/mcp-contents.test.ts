@@ -176,7 +176,10 @@ describe('resources of MCP servers through /mcp', () => {
     const { connect } = await doorTo({ hostile: { resources, prompts } });
     const client = await connect();
     const listed = await client.listResources();
-    expect(listed.resources).toEqual([{ uri: 'toolwharf://hostile/files://1', name: 'One', description: expect.any(String) }]);
+    expect(listed.resources).toEqual([
+      { uri: 'toolwharf://hostile/files://1', name: 'One', description: expect.any(String) },
+      { uri: 'toolwharf://hostile/files://3', name: '3' },
+    ]);
     expect(listed.resources[0]?.description?.length).toBeLessThan(5_000);
     expect((await client.listPrompts()).prompts).toEqual([{ name: 'hostile/ask', arguments: [{ name: 'a', description: 'd' }] }]);
   });

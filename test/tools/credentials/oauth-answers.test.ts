@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { metadataOf, secrets } from '../../_support/hand-made-authorization.ts';
 import { createOpenIdClient } from '../../../src/tools/credentials/oauth/openid-client.ts';
 import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
@@ -86,9 +87,45 @@ describe('the answer of a token endpoint', () => {
     expect(expires).toBeLessThanOrEqual(Date.now() + seconds * 1_000);
   });
 
-  it.each([-1, 'soon', {}, true])('is refused with no such time: %j', async (said) => {
+  it.each([-1, 'soon', {}, true])('says nothing about the end of a token with %j', async (said) => {
     const { begin, complete } = await handMadeSetup({ token: changed((json) => ({ ...json, expires_in: said })) });
+    expect((await complete((await begin()).pending)).expires).toBeUndefined();
+  });
+
+  it.each<[what: string, change: JsonObject]>([
+    ['no type', { token_type: undefined }],
+    ['a type that means the same', { token_type: 'BearerToken' }],
+    ['the name of whose it is', { token_type: 'user' }],
+    ['an empty refresh token', { refresh_token: '' }],
+    ['scopes as a list', { scope: ['read', 'write'] }],
+  ])('is read with %s', async (_what, change) => {
+    const { begin, complete } = await handMadeSetup({ token: changed((json) => ({ ...json, ...change })) });
+    const credential = await complete((await begin()).pending);
+    expect(credential.accessToken).toBe(secrets.access);
+    expect(credential.refreshToken).toBe(change['refresh_token'] === '' ? undefined : secrets.refresh);
+    expect(credential.scopes).toEqual(Array.isArray(change['scope']) ? change['scope'] : ['read']);
+  });
+
+  it('is read with the status of something that was created', async () => {
+    const { begin, complete } = await handMadeSetup({ token: async (usual) => Response.json(await usual.json(), { status: 201 }) });
+    expect(await complete((await begin()).pending)).toMatchObject({ accessToken: secrets.access });
+  });
+
+  it.each(['mac', 'DPoP', 5])('is refused with a token of another type: %j', async (type) => {
+    const { begin, complete } = await handMadeSetup({ token: changed((json) => ({ ...json, token_type: type })) });
     await expect(complete((await begin()).pending)).rejects.toMatchObject({ code: 'upstream_invalid_response' });
+  });
+});
+
+describe('the answer to a registration', () => {
+  it.each<[what: string, change: JsonObject, method: string]>([
+    ['a secret without an expiry date', { client_secret: 'given', client_secret_expires_at: undefined }, 'client_secret_basic'],
+    ['an expiry date that is a text', { client_secret: 'given', client_secret_expires_at: '0' }, 'client_secret_basic'],
+    ['an empty secret', { client_secret: '', client_secret_expires_at: 0 }, 'none'],
+  ])('is read with %s', async (_what, change, method) => {
+    const registration = async (usual: Response): Promise<Response> => Response.json({ ...(await usual.json()), ...change });
+    const { begin, complete } = await handMadeSetup({ registration });
+    expect(await complete((await begin()).pending)).toMatchObject({ client: { id: 'client', method } });
   });
 });
 

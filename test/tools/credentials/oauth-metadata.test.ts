@@ -3,7 +3,7 @@ import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { handMadePeers, metadataOf } from '../../_support/hand-made-authorization.ts';
-import type { Faults } from '../../_support/hand-made-authorization.ts';
+import type { Faults, Part } from '../../_support/hand-made-authorization.ts';
 import { changed, gatewayAddress, handMadeSetup, oauthClient, oauthRecord } from './oauth-fixture.ts';
 
 const [tools, accounts] = ['https://tools.test', 'https://accounts.test'];
@@ -171,4 +171,50 @@ it('a server at which the gateway signs in as itself needs no PKCE', async () =>
   const metadata = changed(({ code_challenge_methods_supported: _methods, ...json }) => json);
   const { peers, oauth } = await handMadeSetup({ metadata }, { fields });
   expect(await oauth.ownToken(oauthRecord(peers.url, fields))).toMatchObject({ accessToken: expect.any(String) });
+});
+
+describe('discovery', () => {
+  const broken =
+    (status: number): (() => Response) =>
+    () =>
+      new Response('not now', { status });
+  const moved = (): Response => new Response(null, { status: 302, headers: { location: '/elsewhere' } });
+
+  it.each<[what: string, answer: () => Response]>([
+    ['fails', broken(503)],
+    ['redirects', moved],
+    ['says in JSON that nothing is there', () => Response.json({ error: 'not found' })],
+  ])('goes on to the next address where the first one %s', async (_what, answer) => {
+    /** The second address has what the first one should have had. */
+    const send: SendOutbound = (request) => {
+      const url = request.url
+        .replace('/.well-known/openid-configuration', '/.well-known/oauth-authorization-server?second=1')
+        .replace(/oauth-protected-resource$/, 'oauth-protected-resource/mcp?second=1');
+      return directSend({ ...request, url });
+    };
+    const unlessSecond: Faults[Part] = (usual, { params }) => (params['second'] === undefined ? answer() : usual);
+    const { begin } = await handMadeSetup({ metadata: unlessSecond, resource: unlessSecond }, { send });
+    expect((await begin()).authorizationUrl).toContain('/authorize?');
+  });
+
+  it('takes a name that differs in its last slash, and no other one', async () => {
+    const named = (name: (issuer: string) => string) => changed((json) => ({ ...json, issuer: name(String(json['issuer'])) }));
+    const { begin, complete, peers } = await handMadeSetup({ metadata: named((issuer) => `${issuer}/`) });
+    const { pending } = await begin();
+    expect(await complete(pending, { iss: `${peers.issuer}/` })).toMatchObject({ binding: { issuer: `${peers.issuer}/` } });
+    const other = await handMadeSetup({ metadata: named((issuer) => `${issuer}/{tenant}`) });
+    await expect(other.begin()).rejects.toThrow(/\{tenant\}.*authorize_url and token_url/);
+  });
+});
+
+describe('a connection', () => {
+  it('can add parameters to the address where people sign in, and leave the resource out', async () => {
+    const oauth = { authorizeParameters: { access_type: 'offline', prompt: 'consent' }, resource: false as const };
+    const { begin, complete, peers } = await handMadeSetup({}, { fields: { oauth } });
+    const { authorizationUrl, pending } = await begin();
+    const parameters = Object.fromEntries(new URL(authorizationUrl).searchParams);
+    expect(parameters).toMatchObject({ access_type: 'offline', prompt: 'consent', response_type: 'code' });
+    await complete(pending);
+    expect([parameters['resource'], peers.seenBy('token')[0]?.params['resource']]).toEqual([undefined, undefined]);
+  });
 });

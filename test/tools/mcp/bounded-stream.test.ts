@@ -2,7 +2,8 @@ import { ReadableStream } from 'node:stream/web';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
-import type { Framing, StreamEnd } from '../../../src/tools/mcp/transports/bounded-stream.ts';
+import type { Framing } from '../../../src/tools/mcp/incoming/normalise-stream.ts';
+import type { StreamEnd } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
 async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield new TextEncoder().encode(text);

@@ -2,7 +2,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
-import type { Framing } from '../../../src/tools/mcp/transports/bounded-stream.ts';
+import type { Framing } from '../../../src/tools/mcp/incoming/normalise-stream.ts';
 import { mcpNumberCharacters } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
 async function* inPieces(text: string, length: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {

@@ -1,7 +1,7 @@
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { callTool, mcpTools, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
-import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
+import { httpPeer, scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 
 describe('tools of an MCP server', () => {
   it('are offered like all others, under their own names', async () => {
@@ -137,14 +137,19 @@ describe('tools of an MCP server', () => {
     expect(refusal).toBeInstanceOf(Error);
   });
 
-  it('whose results do not fit their own schema are errors', async () => {
+  it('whose results do not fit their own schema have run, and the model reads what is wrong', async () => {
     const outputSchema = { type: 'object' as const, properties: { degrees: { type: 'number' } }, required: ['degrees'] };
-    let structuredContent: JsonObject = { degrees: 21 };
-    const peer = scriptedPeer([toolOf('weather', { outputSchema })], () => ({ content: [], structuredContent }));
-    const tool = await requireTool(mcpTools({ transports: peer.transports }), 'weather');
+    let result: CallToolResult = { content: [], structuredContent: { degrees: 21 } };
+    const peer = httpPeer([toolOf('weather', { outputSchema })], () => result);
+    const tool = await requireTool(mcpTools({ send: peer.send }), 'weather');
     expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 21 } });
-    structuredContent = { degrees: 'warm' };
-    expect(await callTool(tool)).toMatchObject({ type: 'error', code: 'tool_error' });
+    result = { content: [], structuredContent: { degrees: 'warm' } };
+    const note = expect.stringMatching(/has run.*degrees/) as unknown;
+    expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 'warm' }, note });
+    result = textResult('It is warm.');
+    expect(await callTool(tool)).toEqual({ type: 'result', value: 'It is warm.', note: expect.stringMatching(/has run.*no structured/) });
+    result = { ...result, isError: true };
+    expect(await callTool(tool)).toMatchObject({ type: 'error', message: expect.stringContaining('It is warm.') });
   });
 });
 

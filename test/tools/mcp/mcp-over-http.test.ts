@@ -152,16 +152,11 @@ describe('an MCP server over HTTP', () => {
     expect(methods.filter((method) => method === 'tools/call')).toHaveLength(calls);
   });
 
-  it('that gives a result which is none has run the call, and what is wrong is told in few words', async () => {
+  it('that gives a part of a result which is none has run the call, and the rest is read', async () => {
     const picture = { type: 'image', data: '!', mimeType: 'image/png' };
-    const content = [{ type: 'text', text: 'Paid.' }, ...Array.from({ length: 100 }, () => picture)];
+    const content = [{ type: 'text', text: 'Paid.' }, picture];
     const { outcome, methods } = await callOn(({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, result: { content } }));
-    expect(outcome).toEqual({
-      type: 'error',
-      code: 'tool_error',
-      message:
-        'The MCP server "peer" executed the call, but its result cannot be used: content.1.data Invalid Base64 string. Check what it did before repeating it.',
-    });
+    expect(outcome).toMatchObject({ type: 'result', value: expect.stringMatching(/^Paid\.\n\[A part of the result .*"!"/) });
     expect(methods.filter((method) => method === 'tools/call')).toHaveLength(1);
   });
 
@@ -183,7 +178,7 @@ describe('an MCP server over HTTP', () => {
     expect(JSON.stringify(outcome)).toContain('[secret]');
   });
 
-  it('that lists pages without end is left out', async () => {
+  it('that lists pages without end is offered as far as it is read', async () => {
     let pages = 0;
     const server = legacyServer(() => undefined);
     const send: SendOutbound = async (request) => {
@@ -197,8 +192,7 @@ describe('an MCP server over HTTP', () => {
       });
     };
     const { tools, warnings } = await offerOf(mcpTools({ send }));
-    expect(tools.size).toBe(0);
-    expect(warnings).toMatchObject([{ code: 'mcp_unavailable' }]);
+    expect([tools.size, warnings]).toEqual([pages, []]);
     expect(pages).toBeLessThan(100);
   });
 });

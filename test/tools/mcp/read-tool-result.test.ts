@@ -1,4 +1,6 @@
 import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotocol/client';
+import { toMcpResult } from '../../../src/http/mcp/mcp-result.ts';
+import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { readToolResult } from '../../../src/tools/mcp/read-tool-result.ts';
@@ -79,6 +81,24 @@ describe('the result of an MCP tool', () => {
 
   it('is the structure where there is one, without the same as text', () => {
     expect(read([{ type: 'text', text: '{"a":1}' }], { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
+  });
+
+  it.each<[name: string, texts: string[], structured: unknown]>([
+    ['written in another order of keys', ['{"b":2,"a":1}'], { a: 1, b: 2 }],
+    ['under the only member result', ['seventeen'], { result: 'seventeen' }],
+    ['a block for each entry', ['{"a":1}', 'two'], { result: [{ a: 1 }, 'two'] }],
+    ['a list', ['[17, 18]'], [17, 18]],
+    ['a text', ['seventeen'], 'seventeen'],
+  ])('is one where text and structure are the same: %s', (_name, texts, structured) => {
+    const blocks = texts.map((text) => ({ type: 'text' as const, text }));
+    expect(read(blocks, { structuredContent: structured as JsonObject })).toEqual({ type: 'result', value: structured });
+  });
+
+  it('is the text and then the structure where they say different things', () => {
+    const structured = { url: 'https://x.example', chars: 4 };
+    const outcome = read([{ type: 'text', text: 'page' }], { structuredContent: structured });
+    expect(outcome).toEqual({ type: 'result', value: `page\n${JSON.stringify(structured, null, 2)}`, structured });
+    expect(toMcpResult(outcome)).toEqual({ content: [{ type: 'text', text: 'page' }], structuredContent: structured });
   });
 
   it('is cut where it is larger than anybody reads', () => {

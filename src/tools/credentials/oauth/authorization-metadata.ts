@@ -22,25 +22,56 @@ export async function serverMetadata(issuer: string, fetch: OAuthFetch): Promise
     `${origin}/.well-known/openid-configuration${path}`,
     ...(path === '' ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
   ];
+  return firstFound(addresses, (address) => readMetadata(address, issuer, fetch));
+}
+
+/** Faults of one address: it fails, or redirects. */
+const passingFaults: ReadonlySet<string> = new Set(['upstream_error', 'upstream_unreachable']);
+
+/** What is first found at the addresses. One that fails does not hide the next; if none has anything, the first failure counts. @throws GatewayError */
+export async function firstFound<Found>(
+  addresses: readonly string[],
+  read: (address: string) => Promise<Found | undefined>,
+): Promise<Found | undefined> {
+  let failure: GatewayError | undefined;
   for (const address of addresses) {
-    const server = await readMetadata(address, issuer, fetch);
-    if (server !== undefined) return server;
+    try {
+      const found = await read(address);
+      if (found !== undefined) return found;
+    } catch (error) {
+      // A refusal of the gateway's own is final, and who does not answer in time would only be waited for again.
+      if (!(error instanceof GatewayError) || !passingFaults.has(error.code)) throw error;
+      failure ??= error;
+    }
   }
+  if (failure !== undefined) throw failure;
   return undefined;
 }
 
 /** Undefined if there is none. @throws GatewayError, also if it is that of another issuer */
 export async function readMetadata(address: string, issuer: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
   const json = await readJson(address, fetch);
-  if (json === undefined) return undefined;
+  if (json === undefined || !isMetadata(json)) return undefined;
+  const stated = textAt(json, 'issuer');
   try {
-    return await processDiscoveryResponse(new URL(issuer), Response.json(metadataIn(json)));
+    const expected = stated !== undefined && isSameButForSlash(stated, issuer) ? stated : issuer;
+    return await processDiscoveryResponse(new URL(expected), Response.json(metadataIn(json)));
   } catch {
     throw new GatewayError(
       'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer.`,
+      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer; until then, set authorize_url and token_url in oauth.`,
     );
   }
+}
+
+/** Some servers answer every address with an object that says that nothing is there. */
+function isMetadata(json: JsonObject): boolean {
+  return ['issuer', 'authorization_endpoint', 'token_endpoint'].some((name) => textAt(json, name) !== undefined);
+}
+
+/** Servers write their own name with and without the last slash. Both are the same server: the same origin and path. */
+function isSameButForSlash(one: string, other: string): boolean {
+  return one.replace(/\/$/, '') === other.replace(/\/$/, '');
 }
 
 /** The members that the gateway uses (RFC 8414, section 2, and OpenID providers). Members of other types or excessive length are ignored. */
@@ -96,7 +127,7 @@ export function requireS256(record: ToolServerRecord, server: AuthorizationServe
   if (isAnnounced || record.oauth?.grant === 'client_credentials') return;
   throw refused(
     record,
-    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others`,
+    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others. If it supports S256 all the same, as Microsoft Entra ID does, set authorize_url and token_url in oauth`,
   );
 }
 

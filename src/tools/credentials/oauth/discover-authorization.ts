@@ -9,7 +9,17 @@ import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/text/document-url.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import type { DocumentSignIn } from '../../definitions/opened-server.ts';
-import { readJson, readMetadata, refused, requireS256, serverMetadata, shown, textAt, textsAt } from './authorization-metadata.ts';
+import {
+  firstFound,
+  readJson,
+  readMetadata,
+  refused,
+  requireS256,
+  serverMetadata,
+  shown,
+  textAt,
+  textsAt,
+} from './authorization-metadata.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
@@ -131,17 +141,18 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
   return {};
 }
 
-/** From where the challenge says, else from the well-known addresses: by the path of the server, then at its root. Undefined if there is none. */
+/** From where the challenge says, then from the well-known addresses: by the path of the server, then at its root. Undefined if there is none. */
 async function resourceMetadata(url: string, stated: string | undefined, fetch: OAuthFetch): Promise<JsonObject | undefined> {
   const { origin, pathname } = new URL(url);
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
   const path = pathname.replace(/\/$/, '');
-  const addresses = stated === undefined ? [...new Set([`${wellKnown}${path}`, wellKnown])] : [stated];
-  for (const address of addresses) {
-    const metadata = await readJson(address, fetch);
-    if (metadata !== undefined) return metadata;
-  }
-  if (stated === undefined) return undefined;
+  const addresses = new Set([...(stated === undefined ? [] : [stated]), `${wellKnown}${path}`, wellKnown]);
+  const metadata = await firstFound([...addresses], async (address) => {
+    const json = await readJson(address, fetch);
+    // Some servers answer every address with an object that says that nothing is there.
+    return json !== undefined && (textAt(json, 'resource') ?? textsAt(json, 'authorization_servers')) !== undefined ? json : undefined;
+  });
+  if (metadata !== undefined || stated === undefined) return metadata;
   throw new GatewayError(
     'upstream_invalid_response',
     `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), but no metadata exists there. Tell its administrator, or set authorize_url and token_url in oauth.`,

@@ -120,7 +120,7 @@ class DiscoveringOAuthClient implements OAuthClient {
       ? discoverForMcp(record, fetch)
       : discoverForApi(record, configured ?? (await this.#documentSignIn(record)), fetch));
     // Without a resource a token for one MCP server would be good for the others of its authorization server.
-    const resource = oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined);
+    const resource = oauth.resource === false ? undefined : (oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined));
     const scopes = oauth.scopes ?? found.scopes;
     return { server: found.server, isIssuerKnown: found.isIssuerKnown, ...withoutUndefined({ resource, scopes }) };
   }
@@ -165,6 +165,7 @@ class DiscoveringOAuthClient implements OAuthClient {
         // OpenID Connect Core 1.0, section 11: refresh tokens for later need consent.
         prompt: wanted?.includes('offline_access') === true ? 'consent' : undefined,
       }),
+      ...record.oauth?.authorizeParameters,
     };
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     return {

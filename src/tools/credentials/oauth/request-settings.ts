@@ -1,7 +1,7 @@
 import { allowInsecureRequests, ClientSecretPost, customFetch, None, type ClientAuth } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
-import { isJsonObject } from '../../../shared/json/json.ts';
+import { readableAnswer } from './readable-answer.ts';
 
 /** Options for every request of the library. */
 export interface RequestSettings {
@@ -15,26 +15,6 @@ export function requestSettings(fetch: OAuthFetch, toolServer: string, { usesIdT
     [customFetch]: async (url, request) => readableAnswer(await fetch(url, request), { usesIdToken }),
     [allowInsecureRequests]: toolServer.startsWith('http:'),
   };
-}
-
-/**
- * The answer of an authorization server as the library reads it. Its error is in the body (RFC 6749, section 5.2), so what would come before that is left
- * out: a challenge, which has to stand beside an unknown client, and a status or type that does not fit. So are fields that are null, and the server's word
- * about who has signed in, where the gateway does not use it and would have to check it.
- */
-async function readableAnswer(response: Response, { usesIdToken }: { usesIdToken: boolean }): Promise<Response> {
-  response.headers.delete('www-authenticate');
-  const json: unknown = await response
-    .clone()
-    .json()
-    .catch(() => undefined);
-  if (!isJsonObject(json)) return response;
-  const fields = Object.entries(json).filter(([name, value]) => value !== null && (usesIdToken || name !== 'id_token'));
-  // GitHub and others give errors as a success.
-  const isError = typeof json['error'] === 'string' && json['access_token'] === undefined;
-  return Response.json(Object.fromEntries(fields), {
-    status: isError && response.status === 200 ? 400 : response.status,
-  });
 }
 
 export function clientAuthOf({ secret = '', method }: OAuthClientCredentials): ClientAuth {

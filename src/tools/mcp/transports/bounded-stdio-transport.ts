@@ -4,6 +4,7 @@ import { SdkError, SdkErrorCode, serializeMessage, type JSONRPCMessage, type Rea
 import { StdioClientTransport, type StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../../core/limits.ts';
 import { redactUrl } from '../../../shared/secrets/secret-urls.ts';
+import { normaliseStream } from '../incoming/normalise-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
 
 /** The end of a process's stderr that is kept, because it says why the process exited. */
@@ -69,7 +70,7 @@ export class BoundedStdioTransport extends StdioClientTransport {
     const buffer = this['_readBuffer'] as ReadBuffer;
     let line: Uint8Array[] = [];
     try {
-      for await (const piece of this.#numbers.pass(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' })) {
+      for await (const piece of normaliseStream(this.#numbers.pass(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' }), 'lines')) {
         // Output after the shutdown is drained, so that the process can exit, but ignored.
         if (this['_process'] === undefined) continue;
         // The buffer copies all that it holds with each piece, so it gets whole lines.

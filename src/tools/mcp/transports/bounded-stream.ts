@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../../core/limits.ts';
+import type { Framing } from '../incoming/normalise-stream.ts';
 
 /** Characters of one number: that of 10,000 factorial has 36,000, and reading so many digits takes a millisecond. */
 export const mcpNumberCharacters = 64 * 1024;
@@ -31,9 +32,6 @@ const eventData = [0x64, 0x61, 0x74, 0x61, 0x3a];
 
 /** Fields of a message itself, of which the protocol has four. The SDK describes each that it does not know, which takes 4 µs. */
 const maxFields = 100;
-
-/** What delimits messages in a body: a line (stdio), an event (`text/event-stream`), or the end of the body. */
-export type Framing = 'lines' | 'events' | 'body';
 
 /** Facts about an event stream that has ended. */
 export interface StreamEnd {

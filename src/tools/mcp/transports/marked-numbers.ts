@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { ExactNumber, isJsonNumber, toNumber } from '../../../shared/json/exact-number.ts';
 import { isJsonObject } from '../../../shared/json/json.ts';
+import { hiddenMember } from '../incoming/hidden-fields.ts';
 import { boundedStream, type BoundedStreamOptions } from './bounded-stream.ts';
 
 /** Fields whose numbers keep their digits; those of the protocol itself, such as progress, are JavaScript numbers. */
-const exactFields: ReadonlySet<string> = new Set(['structuredContent', 'inputSchema', 'outputSchema']);
+const exactFields: ReadonlySet<string> = new Set(['structuredContent', 'inputSchema', 'outputSchema', hiddenMember]);
 
 /**
  * The SDK parses messages itself, with `JSON.parse`, and accepts only JSON. So a number that would lose digits passes it as a text with a mark, which no

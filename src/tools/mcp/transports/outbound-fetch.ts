@@ -5,6 +5,7 @@ import type { SendOutbound, Trust } from '../../../core/outbound.ts';
 import { recordingSend, type Recording } from '../../outgoing/record-requests.ts';
 import { ServerUnavailable } from '../explain-mcp-failure.ts';
 import { isJsonObject } from '../../../shared/json/json.ts';
+import { normaliseStream } from '../incoming/normalise-stream.ts';
 import { boundedStream, type StreamEnd } from './bounded-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
 import { laterLimit } from '../../../shared/async/timer-limits.ts';
@@ -79,7 +80,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     const framing = isEventStream ? 'events' : 'body';
     const bounds = { framing, ...(onEnd && { onEnd }) } as const;
     const isMessage = status < 300 && (isEventStream || headers['content-type']?.includes('json') === true);
-    const pieces = isMessage ? options.numbers.pass(body, bounds) : boundedStream(body, bounds);
+    const pieces = isMessage ? normaliseStream(options.numbers.pass(body, bounds), framing) : boundedStream(body, bounds);
     // The types of the browser, which the console needs, know no `from`.
     return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
