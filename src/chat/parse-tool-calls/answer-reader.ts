@@ -2,6 +2,7 @@ import { noCall, type Reading } from './answer-pieces.ts';
 import { ReadingEmitter } from './emit-reading.ts';
 import { NeedsMoreText, matchEnd, spaceEnd, type AnswerText } from './answer-text.ts';
 import { fenceAt, type Fence } from './forms/fences.ts';
+import { stringMarks } from './forms/gemma-calls.ts';
 import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
 import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
@@ -149,6 +150,8 @@ export class AnswerReader {
       case 'wrapper':
         if (!this.#isNative) return void this.#emitter.emit({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
         return writer.isFresh ? void this.#readWhole(at, end, mark.enclosure) : undefined;
+      case 'prefix':
+        return this.#readPrefixed(at, mark.enclosure);
       case 'foreign':
         return this.#pass([mark.close], { as: 'text', end: 'write' });
       case 'thought':
@@ -156,7 +159,7 @@ export class AnswerReader {
         writer.skip(end);
         return this.#think([mark.close]);
       case 'thought-end':
-        return this.#endThought(end);
+        return this.#endThought(end, mark.isToken);
       case 'harmony':
         return this.#readHarmony(at);
       case 'noise':
@@ -164,10 +167,24 @@ export class AnswerReader {
     }
   }
 
+  /**
+   * Gemma's call without its marks, at the beginning of a line. In a native answer it has to be the whole message, unless marks of strings or the mark
+   * behind it are left.
+   */
+  #readPrefixed(at: number, enclosure: Enclosure): void {
+    if (!['', '\n'].includes(this.#writer.lastCharacter)) return;
+    const reading = this.#readBlock(at, at, enclosure);
+    if (reading.type !== 'entries' || !this.#isNative) return void this.#emitter.emit({ at, reading, isBare: true });
+    const text = this.#input.text.slice(at, reading.end);
+    const isMarked = [...stringMarks, ...enclosure.closes].some((mark) => text.includes(mark));
+    if (isMarked) this.#emitter.emit({ at, reading, isBare: false });
+    else if (this.#writer.isFresh) this.#readWhole(at, at, enclosure);
+  }
+
   /** A closing tag without an opening one counts once, and only where a thought may end: at the start or end of a line, or after a sentence. */
-  #endThought(end: number): void {
+  #endThought(end: number, isToken: boolean): void {
     // An empty text is part of any text, so the start of the answer counts as well.
-    const isAtEdge = ['', '\r', '\n'].includes(this.#input.at(end)) || '\n.!?…。！？'.includes(this.#writer.lastCharacter);
+    const isAtEdge = isToken || ['', '\r', '\n'].includes(this.#input.at(end)) || '\n.!?…。！？'.includes(this.#writer.lastCharacter);
     if (this.#hasThought || !isAtEdge) return;
     this.#hasThought = true;
     this.#writer.put({ type: 'retraction' });

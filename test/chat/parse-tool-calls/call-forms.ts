@@ -209,7 +209,10 @@ export const callForms: CallForm[] = [
   { name: 'Granite 3', write: (calls) => `<|tool_call|>${listOf(calls)}` },
   { name: 'Granite 4', write: (calls) => each(calls, (one) => `<tool_call>${call(one)}</tool_call>`, '\n') },
   { name: 'Granite 20B', write: (calls) => each(calls, (one) => `<function_call> ${call(one)}`, ' ') },
-  { name: 'InternLM 2', write: (calls) => each(calls, (one) => `<|action_start|><|plugin|>\n${call(one, 'parameters')}<|action_end|>`, '\n') },
+  {
+    name: 'InternLM 2',
+    write: (calls) => each(calls, (one) => `<|action_start|><|plugin|>\n${call(one, 'parameters')}<|action_end|>`, '\n'),
+  },
   { name: 'Jamba', write: (calls) => `<tool_calls>[\n${each(calls, (one) => call(one), ',\n')}\n]</tool_calls>` },
   { name: 'Phi 4 mini', write: (calls) => `functools${listOf(calls)}` },
   { name: 'MiniMax M1', write: (calls) => `<tool_calls>\n${each(calls, (one) => call(one), '\n')}\n</tool_calls>` },
@@ -318,6 +321,9 @@ export const callForms: CallForm[] = [
   },
 ];
 
-export function writtenIn({ write, think = (thought) => `<think>${thought}</think>\n\n` }: CallForm, { calls, before = '', thought }: FormCase): string {
+export function writtenIn(
+  { write, think = (thought) => `<think>${thought}</think>\n\n` }: CallForm,
+  { calls, before = '', thought }: FormCase,
+): string {
   return `${thought === undefined ? '' : think(thought)}${before}${write(calls)}`;
 }
