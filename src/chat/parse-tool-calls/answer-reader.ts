@@ -6,6 +6,7 @@ import { stringMarks } from './forms/gemma-calls.ts';
 import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
 import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
+import { leadsToCalls } from './meant-calls.ts';
 import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';
@@ -253,7 +254,9 @@ export class AnswerReader {
   #readFence(at: number): void {
     const fence = fenceAt(this.#input, at);
     if (fence === undefined) return;
-    const isLookedInto = fence.mayHoldCalls && (!this.#isNative || (this.#writer.isFresh && !fence.isProgram));
+    const { isFresh, said } = this.#writer;
+    const mayBeMeant = isFresh ? !fence.isProgram : fence.isToolCode && leadsToCalls(said);
+    const isLookedInto = fence.mayHoldCalls && (!this.#isNative || mayBeMeant);
     if (isLookedInto && this.#readFenced(at, fence)) return;
     this.#writer.text(at + fence.mark.length);
     // A call inside code is an explanation and must not run.

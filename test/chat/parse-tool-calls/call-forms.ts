@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/shared/json/json.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { specOf } from './judge-output.ts';
 import type { MeantCall } from './model-words.ts';
@@ -83,7 +83,7 @@ function python(value: JsonValue | undefined): string {
   if (value === false) return 'False';
   if (value === null || value === undefined) return 'None';
   if (Array.isArray(value)) return `[${value.map((item) => python(item)).join(', ')}]`;
-  if (typeof value === 'object') return `{${membersOf(value, (key, item) => `'${key}': ${python(item)}`)}}`;
+  if (isJsonObject(value)) return `{${membersOf(value, (key, item) => `'${key}': ${python(item)}`)}}`;
   return json(value);
 }
 const membersOf = (value: JsonObject, write: (key: string, item: JsonValue) => string): string =>
