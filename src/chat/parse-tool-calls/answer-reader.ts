@@ -5,7 +5,7 @@ import { fenceAt, type Fence } from './forms/fences.ts';
 import { stringMarks } from './forms/gemma-calls.ts';
 import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
-import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
+import { findBeginning, innerBlocks, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
 import { leadsToCalls } from './meant-calls.ts';
 import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
@@ -164,8 +164,13 @@ export class AnswerReader {
       case 'harmony':
         return this.#readHarmony(at);
       case 'noise':
-        if (writer.isAfterBlock || this.#isHarmony) writer.skip(end);
+        if (writer.isAfterBlock || this.#isHarmony || this.#leadsToBlock(end)) writer.skip(end);
     }
+  }
+
+  /** Whether nothing but template tokens stands before a block of calls. */
+  #leadsToBlock(from: number): boolean {
+    return innerBlocks.at(this.#input, skipNoise(this.#input, from)) !== undefined;
   }
 
   /**

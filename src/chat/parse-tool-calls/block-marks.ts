@@ -1,6 +1,7 @@
 import { isUnmistakable, reasoningTags, type ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
 import { namedOpenings } from './forms/named-calls.ts';
+import { MarkTable, patternOf } from './mark-table.ts';
 import type { Enclosure } from './read-context.ts';
 import { tagOpenings } from './forms/tag-calls.ts';
 
@@ -64,9 +65,11 @@ const blocks: BlockMark[] = [
   { open: 'function call<|role_sep|>', closes: ['<|message_sep|>', '</s>'] },
   { open: '<|message_sep|>', closes: [] },
   { open: '[unused11]', closes: ['[unused12]'] },
-  { open: '<|im_end|>\n<|im_start|>assistant -> tool/function_call', closes: ['<|im_end|>'] },
   { open: '-> tool/function_call', closes: ['<|im_end|>', '<|stop|>', '<|endofturn|>'] },
 ];
+
+/** Found at a position within another block. */
+export const innerBlocks = new MarkTable(blocks);
 
 function tagBlock(name: string): BlockMark {
   return { open: `<${name}>`, closes: [`</${name}>`] };
@@ -119,6 +122,7 @@ const noise = [
   '<|return|>',
   '<|call|>',
   '<|im_end|>',
+  '<|im_start|>assistant',
   '<|eot_id|>',
   '<|eom_id|>',
   '<|eot|>',
@@ -159,11 +163,11 @@ export const marks: Mark[] = [
 
 export const marksByOpen: ReadonlyMap<string, Mark> = new Map(marks.toReversed().map((mark) => [mark.open, mark]));
 const longestMark = Math.max(...marks.map(({ open }) => open.length));
-const markStarts = new Set(marks.map(({ open }) => open.charAt(0)));
+const markStarts = new RegExp(`(?:${patternOf([...new Set(marks.map(({ open }) => open.charAt(0)))])})`, 'g');
 /** All proper prefixes of marks: text that ends with one may continue as a mark. */
 const markBeginnings = new Set(marks.flatMap(({ open }) => Array.from(open, (_, index) => open.slice(0, index)).slice(1)));
 
-const anyMark = marks.map(({ open }) => open.replaceAll(/[[|\].?*+(){}^$/]/g, String.raw`\$&`)).join('|');
+const anyMark = patternOf(marks.map(({ open }) => open));
 const beginnings = new RegExp(`${anyMark}|[[{"\`~]`, 'g');
 const beginningsAndLines = new RegExp(`${anyMark}|[[{"\`~\n]`, 'g');
 
@@ -182,14 +186,10 @@ export function findBeginning({ text, isEnded }: AnswerText, from: number, hasLa
 
 /** Where the end of a text may be the beginning of a mark. */
 function undecidedFrom(text: string, from: number): number {
-  for (let at = Math.max(from, text.length - longestMark); at < text.length; at += 1)
-    if (markStarts.has(text.charAt(at)) && markBeginnings.has(text.slice(at))) return at;
+  markStarts.lastIndex = Math.max(from, text.length - longestMark);
+  for (let match = markStarts.exec(text); match !== null; match = markStarts.exec(text))
+    if (markBeginnings.has(text.slice(match.index))) return match.index;
   return text.length;
-}
-
-/** The block that begins at a position. */
-export function blockAt(input: AnswerText, position: number): BlockMark | undefined {
-  return blocks.find(({ open }) => input.startsWith(open, position));
 }
 
 /** The position after template tokens and white space. */

@@ -1,13 +1,13 @@
 import { limits } from '../../core/limits.ts';
 import { damagedCall, entriesTo, entryTo, noCall, type Entries, type ReadEntry, type Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
-import { blockAt, type BlockMark } from './block-marks.ts';
+import { innerBlocks, type BlockMark } from './block-marks.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './forms/json-calls.ts';
 import { namedOpenings, readNamedCall } from './forms/named-calls.ts';
 import { readServerCall, serverOpenings } from './forms/server-calls.ts';
 import { readPrintedCall, readPythonicCall, readPythonicList } from './forms/pythonic-calls.ts';
 import { bare, type Enclosure, type ReadContext } from './read-context.ts';
-import { readTagCall, tagOpenings } from './forms/tag-calls.ts';
+import { readTagCall, tagForms } from './forms/tag-calls.ts';
 
 /** Characters after a fault within which the closing mark is searched for. */
 const maxRecovery = 1024;
@@ -65,7 +65,7 @@ export class BlockReader {
     // After an explicit empty selection no call counts.
     const isNothing = this.#isRead && entries.length === 0 && !isMarked;
     if (position - this.#end > maxBetweenCalls || (isSelection && entries.length > maxSelected) || isNothing) return whole(this.#end);
-    if (isMarked && input.firstOf(tagOpenings, position) !== undefined) return this.#readCall(position);
+    if (isMarked && tagForms.at(input, position) !== undefined) return this.#readCall(position);
     if (this.#isRead && open !== undefined && input.startsWith(open, position)) return whole(this.#end);
     const block = isMarked ? this.#blockAt(position) : undefined;
     const character = input.at(position);
@@ -81,7 +81,7 @@ export class BlockReader {
   }
 
   #blockAt(position: number): BlockMark | undefined {
-    const block = blockAt(this.#context.input, position);
+    const block = innerBlocks.at(this.#context.input, position);
     return this.#enclosures.some(({ open }) => open === block?.open) ? undefined : block;
   }
 
@@ -129,7 +129,7 @@ function readInAnyForm(context: ReadContext, at: number, enclosure: Enclosure): 
     return isPythonic ? readPythonicList(context, at, enclosure) : readJsonCalls(context, at, enclosure);
   }
   if (character === '"' && (isMarked || allowsPythonicCalls === true)) return readQuotedJson(context, at, enclosure);
-  if (isMarked && input.firstOf(tagOpenings, at) !== undefined) return readTagCall(context, at);
+  if (isMarked && tagForms.at(input, at) !== undefined) return readTagCall(context, at);
   if (isMarked && (character !== '<' || input.firstOf(namedOpenings, at) !== undefined)) return readNamedCall(context, at, enclosure);
   if (isMarked && input.firstOf(serverOpenings, at) !== undefined) return readServerCall(context, at);
   if (allowsPrint === true && input.startsWith('print(', at)) return readPrintedCall(context, at, enclosure);

@@ -3,6 +3,7 @@ import { limits } from '../../../core/limits.ts';
 import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Reading } from '../answer-pieces.ts';
 import { cutOff, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
+import { MarkTable } from '../mark-table.ts';
 import { objectOfEntries, parseStrictly } from '../parse-json.ts';
 import { readElements } from './tag-elements.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
@@ -67,6 +68,8 @@ const forms: TagForm[] = [
   },
 ];
 
+export const tagForms = new MarkTable(forms);
+
 /** The beginnings of calls in tags. */
 export const tagOpenings = forms.map((form) => form.open);
 
@@ -84,7 +87,7 @@ interface OpenCall {
  */
 export function readTagCall(context: ReadContext, at: number): Reading {
   const { input } = context;
-  const form = forms.find(({ open }) => input.startsWith(open, at));
+  const form = tagForms.at(input, at);
   const head = form && readTag(input, at + form.open.length, form);
   if (form === undefined || typeof head !== 'object') return noCall(at + 1);
   const call = { at, form, name: plainName(head.name) };
