@@ -3,7 +3,7 @@ import { ReadingEmitter } from './emit-reading.ts';
 import { NeedsMoreText, matchEnd, spaceEnd, type AnswerText } from './answer-text.ts';
 import { fenceAt, type Fence } from './forms/fences.ts';
 import { stringMarks } from './forms/gemma-calls.ts';
-import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
+import { bareAnalysis, bareHeaders, beginsBareAnalysis, headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
 import { findBeginning, innerBlocks, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
 import { leadsToCalls } from './meant-calls.ts';
@@ -27,6 +27,9 @@ type State = 'beginning' | 'header' | 'first label' | 'words' | 'section' | 'act
 type OpenPassage = Passage & { next: State };
 
 const plain: Enclosure = { ...bare, allowsPythonicCalls: true };
+
+/** Template tokens in a row after which a block of calls is looked for. */
+const maxTokensBetween = 3;
 
 /** A bracket with a first character that a call can have. It rules out most brackets in prose. */
 const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
@@ -103,9 +106,17 @@ export class AnswerReader {
 
   #readHeader(): boolean {
     const at = headerWithoutStart(this.#context, this.#writer.cursor);
+    const isAnalysis = at === undefined && beginsBareAnalysis(this.#input, this.#writer.cursor);
     if (at !== undefined) this.#readHarmony(at, 'first label');
     else this.#state = 'first label';
+    if (isAnalysis) this.#readBareAnalysis();
     return true;
+  }
+
+  #readBareAnalysis(): void {
+    this.#hasThought = true;
+    this.#writer.skip(this.#writer.cursor + bareAnalysis.length);
+    this.#pass(bareHeaders, { as: 'reasoning', end: 'leave' });
   }
 
   /** Emits text up to the next possible beginning, and reads what begins there. */
@@ -154,7 +165,7 @@ export class AnswerReader {
       case 'prefix':
         return this.#readPrefixed(at, mark.enclosure);
       case 'foreign':
-        return this.#pass([mark.close], { as: 'text', end: 'write' });
+        return this.#readForeign(end, mark.close);
       case 'thought':
         if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return;
         writer.skip(end);
@@ -168,9 +179,16 @@ export class AnswerReader {
     }
   }
 
+  /** A model that stops where the result of its call would begin has written the mark of the result itself. */
+  #readForeign(end: number, close: string): void {
+    const isLast = this.#writer.isAfterBlock && this.#input.skipSpace(end) >= this.#input.text.length;
+    if (isLast) this.#writer.skip(this.#input.text.length);
+    else this.#pass([close], { as: 'text', end: 'write' });
+  }
+
   /** Whether nothing but template tokens stands before a block of calls. */
   #leadsToBlock(from: number): boolean {
-    return innerBlocks.at(this.#input, skipNoise(this.#input, from)) !== undefined;
+    return innerBlocks.at(this.#input, skipNoise(this.#input, from, maxTokensBetween)) !== undefined;
   }
 
   /**
@@ -223,7 +241,7 @@ export class AnswerReader {
     if (message.type === 'call') return void this.#emitter.emit({ at, reading: message.reading, isBare: false });
     this.#writer.skip(message.end);
     if (message.type === 'reasoning')
-      this.#pass(['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], { as: 'reasoning', end: 'leave' });
+      this.#pass(['<|end|>', '<|return|>', '<|call|>', '<|eom|>', '<|start|>', '<|channel|>'], { as: 'reasoning', end: 'leave' });
   }
 
   #readLabel(lineStart: number): boolean {

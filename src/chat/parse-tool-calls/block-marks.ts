@@ -1,6 +1,6 @@
 import { isUnmistakable, reasoningTags, type ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
-import { namedOpenings } from './forms/named-calls.ts';
+import { bareOpenings, namedOpenings } from './forms/named-calls.ts';
 import { MarkTable, patternOf } from './mark-table.ts';
 import type { Enclosure } from './read-context.ts';
 import { tagOpenings } from './forms/tag-calls.ts';
@@ -150,7 +150,12 @@ const marked: Enclosure = { isMarked: true, closes: [], allowsPythonicCalls: tru
 export const marks: Mark[] = [
   ...blocks.map(({ open, closes }): Mark => ({ kind: 'block', open, enclosure: { ...marked, open, closes }, keeps: 0 })),
   { kind: 'block', open: 'functools[', enclosure: marked, keeps: 1 },
-  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, enclosure: marked, keeps: open.length })),
+  ...[...tagOpenings, ...namedOpenings, ...bareOpenings].map((open): Mark => ({
+    kind: 'block',
+    open,
+    enclosure: marked,
+    keeps: open.length,
+  })),
   { kind: 'prefix', open: 'call:', enclosure: { ...marked, closes: gemmaEnds } },
   ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, enclosure: { isMarked: false, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
@@ -192,13 +197,13 @@ function undecidedFrom(text: string, from: number): number {
   return text.length;
 }
 
-/** The position after template tokens and white space. */
-export function skipNoise(input: AnswerText, from: number): number {
-  let position = from;
-  for (;;) {
-    position = input.skipSpace(position);
+/** The position after template tokens and white space; `most`: of that many tokens. */
+export function skipNoise(input: AnswerText, from: number, most = Number.POSITIVE_INFINITY): number {
+  let position = input.skipSpace(from);
+  for (let tokens = 0; tokens < most; tokens += 1) {
     const mark = input.firstOf(noise, position);
-    if (mark === undefined) return position;
-    position += mark.length;
+    if (mark === undefined) break;
+    position = input.skipSpace(position + mark.length);
   }
+  return position;
 }

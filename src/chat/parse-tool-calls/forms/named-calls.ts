@@ -19,7 +19,9 @@ const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>'];
 
 /** Tags of keys and of values: GLM, LongCat, Hunyuan. */
 const keyTags = ['arg_key', 'longcat_arg_key', 'arg_key:opensource'].map((key) => ({ key, value: key.replace('key', 'value') }));
-/** A header of harmony that lost its marks. */
+/** Headers of harmony that lost their marks, up to the name of the function. */
+export const bareOpenings = ['assistantcommentary to=', 'assistantanalysis to=', 'commentary to=functions.'];
+/** The word of such a header. */
 const bareHeader = /^(?:assistant)?(?:commentary|analysis)?$/;
 
 const maxKey = 256;
