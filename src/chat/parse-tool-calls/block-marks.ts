@@ -140,6 +140,8 @@ const noise = [
   ...blocks.flatMap(({ closes }) => closes),
 ];
 
+const noiseMarks = new MarkTable(noise.map((open) => ({ open })));
+
 export const thoughtEnds = thoughts.map(({ close }) => close);
 
 /** Marks within which a call does not count. */
@@ -201,9 +203,9 @@ function undecidedFrom(text: string, from: number): number {
 export function skipNoise(input: AnswerText, from: number, most = Number.POSITIVE_INFINITY): number {
   let position = input.skipSpace(from);
   for (let tokens = 0; tokens < most; tokens += 1) {
-    const mark = input.firstOf(noise, position);
+    const mark = noiseMarks.at(input, position);
     if (mark === undefined) break;
-    position = input.skipSpace(position + mark.length);
+    position = input.skipSpace(position + mark.open.length);
   }
   return position;
 }

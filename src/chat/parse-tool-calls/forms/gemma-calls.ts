@@ -10,6 +10,7 @@ export const stringMarks = ['<|"|>', '<escape>'];
 
 /** A key, a number, a constant, or a text whose marks are lost: up to the character that ends it. */
 const bareText = /[^,{}[\]<>"\n]{1,4096}/y;
+const bareKey = /[^,:{}[\]<>"\n]{1,4096}/y;
 const maxBareText = 4096;
 const key = /^[^\s:]{1,256}$/;
 const number = /^-?(?:0|[1-9]\d{0,400})(?:\.\d{1,400})?(?:e[+-]?\d{1,5})?$/i;
@@ -80,7 +81,7 @@ class NotationReader {
       this.#isKeyNext = character === ',' && this.#closings.at(-1) === '}';
       return this.#pass(character, 1);
     }
-    const mark = input.firstOf(stringMarks, this.#position);
+    const mark = character === '<' ? input.firstOf(stringMarks, this.#position) : undefined;
     if (mark !== undefined) return this.#markedText(mark);
     return character === '"' ? this.#quotedText() : this.#bareText();
   }
@@ -117,10 +118,8 @@ class NotationReader {
 
   #bareText(): 'open' | 'malformed' {
     const { text } = this.#input;
-    let end = matchEnd(bareText, text, this.#position) ?? this.#position;
+    const end = matchEnd(this.#isKeyNext ? bareKey : bareText, text, this.#position) ?? this.#position;
     if (end - this.#position < maxBareText) this.#input.need(end);
-    const keyEnd = this.#isKeyNext ? text.indexOf(':', this.#position) : -1;
-    if (keyEnd !== -1 && keyEnd < end) end = keyEnd;
     const written = text.slice(this.#position, end).trim();
     const length = end - this.#position;
     if (this.#isKeyNext) return key.test(written) ? this.#pass(JSON.stringify(written), length) : 'malformed';
