@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { callForms, formCases, formTools, writtenIn } from '../chat/parse-tool-calls/call-forms.ts';
 import { callsIn, countCalls } from '../chat/parse-tool-calls/count-calls.ts';
 import type { CallCounts } from '../chat/parse-tool-calls/count-calls.ts';
 import { judge, piecesOf } from '../chat/parse-tool-calls/judge-output.ts';
@@ -34,6 +35,13 @@ export async function measureModelWords(): Promise<WordsResult[]> {
       words.map(async (answer) => countCalls(await callsIn(answer), answer.calls)),
     );
   }
+  for (const path of ['selection', 'native'] as const)
+    await add(
+      `${path}, each form written here`,
+      callForms.flatMap((form) =>
+        formCases.map(async (one) => countCalls(await callsIn({ path, text: writtenIn(form, one), tools: formTools }), one.calls)),
+      ),
+    );
   const recorded = (recordedRuns() ?? []).filter(({ output }) => output.expect.loose?.includes('calls') !== true);
   for (const [policy, name] of [
     ['prompt', 'selection, recorded answers'],

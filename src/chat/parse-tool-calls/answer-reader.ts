@@ -2,9 +2,11 @@ import { noCall, type Reading } from './answer-pieces.ts';
 import { ReadingEmitter } from './emit-reading.ts';
 import { NeedsMoreText, matchEnd, spaceEnd, type AnswerText } from './answer-text.ts';
 import { fenceAt, type Fence } from './forms/fences.ts';
-import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
+import { stringMarks } from './forms/gemma-calls.ts';
+import { bareAnalysis, bareHeaders, beginsBareAnalysis, headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
-import { findBeginning, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
+import { findBeginning, innerBlocks, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
+import { leadsToCalls } from './meant-calls.ts';
 import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';
@@ -25,6 +27,9 @@ type State = 'beginning' | 'header' | 'first label' | 'words' | 'section' | 'act
 type OpenPassage = Passage & { next: State };
 
 const plain: Enclosure = { ...bare, allowsPythonicCalls: true };
+
+/** Template tokens in a row after which a block of calls is looked for. */
+const maxTokensBetween = 3;
 
 /** A bracket with a first character that a call can have. It rules out most brackets in prose. */
 const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
@@ -101,9 +106,17 @@ export class AnswerReader {
 
   #readHeader(): boolean {
     const at = headerWithoutStart(this.#context, this.#writer.cursor);
+    const isAnalysis = at === undefined && beginsBareAnalysis(this.#input, this.#writer.cursor);
     if (at !== undefined) this.#readHarmony(at, 'first label');
     else this.#state = 'first label';
+    if (isAnalysis) this.#readBareAnalysis();
     return true;
+  }
+
+  #readBareAnalysis(): void {
+    this.#hasThought = true;
+    this.#writer.skip(this.#writer.cursor + bareAnalysis.length);
+    this.#pass(bareHeaders, { as: 'reasoning', end: 'leave' });
   }
 
   /** Emits text up to the next possible beginning, and reads what begins there. */
@@ -149,25 +162,53 @@ export class AnswerReader {
       case 'wrapper':
         if (!this.#isNative) return void this.#emitter.emit({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
         return writer.isFresh ? void this.#readWhole(at, end, mark.enclosure) : undefined;
+      case 'prefix':
+        return this.#readPrefixed(at, mark.enclosure);
       case 'foreign':
-        return this.#pass([mark.close], { as: 'text', end: 'write' });
+        return this.#readForeign(end, mark.close);
       case 'thought':
         if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return;
         writer.skip(end);
         return this.#think([mark.close]);
       case 'thought-end':
-        return this.#endThought(end);
+        return this.#endThought(end, mark.isToken);
       case 'harmony':
         return this.#readHarmony(at);
       case 'noise':
-        if (writer.isAfterBlock || this.#isHarmony) writer.skip(end);
+        if (writer.isAfterBlock || this.#isHarmony || this.#leadsToBlock(end)) writer.skip(end);
     }
   }
 
+  /** A model that stops where the result of its call would begin has written the mark of the result itself. */
+  #readForeign(end: number, close: string): void {
+    const isLast = this.#writer.isAfterBlock && this.#input.skipSpace(end) >= this.#input.text.length;
+    if (isLast) this.#writer.skip(this.#input.text.length);
+    else this.#pass([close], { as: 'text', end: 'write' });
+  }
+
+  /** Whether nothing but template tokens stands before a block of calls. */
+  #leadsToBlock(from: number): boolean {
+    return innerBlocks.at(this.#input, skipNoise(this.#input, from, maxTokensBetween)) !== undefined;
+  }
+
+  /**
+   * Gemma's call without its marks, at the beginning of a line. In a native answer it has to be the whole message, unless marks of strings or the mark
+   * behind it are left.
+   */
+  #readPrefixed(at: number, enclosure: Enclosure): void {
+    if (!['', '\n'].includes(this.#writer.lastCharacter)) return;
+    const reading = this.#readBlock(at, at, enclosure);
+    if (reading.type !== 'entries' || !this.#isNative) return void this.#emitter.emit({ at, reading, isBare: true });
+    const text = this.#input.text.slice(at, reading.end);
+    const isMarked = [...stringMarks, ...enclosure.closes].some((mark) => text.includes(mark));
+    if (isMarked) this.#emitter.emit({ at, reading, isBare: false });
+    else if (this.#writer.isFresh) this.#readWhole(at, at, enclosure);
+  }
+
   /** A closing tag without an opening one counts once, and only where a thought may end: at the start or end of a line, or after a sentence. */
-  #endThought(end: number): void {
+  #endThought(end: number, isToken: boolean): void {
     // An empty text is part of any text, so the start of the answer counts as well.
-    const isAtEdge = ['', '\r', '\n'].includes(this.#input.at(end)) || '\n.!?…。！？'.includes(this.#writer.lastCharacter);
+    const isAtEdge = isToken || ['', '\r', '\n'].includes(this.#input.at(end)) || '\n.!?…。！？'.includes(this.#writer.lastCharacter);
     if (this.#hasThought || !isAtEdge) return;
     this.#hasThought = true;
     this.#writer.put({ type: 'retraction' });
@@ -200,7 +241,7 @@ export class AnswerReader {
     if (message.type === 'call') return void this.#emitter.emit({ at, reading: message.reading, isBare: false });
     this.#writer.skip(message.end);
     if (message.type === 'reasoning')
-      this.#pass(['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], { as: 'reasoning', end: 'leave' });
+      this.#pass(['<|end|>', '<|return|>', '<|call|>', '<|eom|>', '<|start|>', '<|channel|>'], { as: 'reasoning', end: 'leave' });
   }
 
   #readLabel(lineStart: number): boolean {
@@ -236,7 +277,9 @@ export class AnswerReader {
   #readFence(at: number): void {
     const fence = fenceAt(this.#input, at);
     if (fence === undefined) return;
-    const isLookedInto = fence.mayHoldCalls && (!this.#isNative || (this.#writer.isFresh && !fence.isProgram));
+    const { isFresh, said } = this.#writer;
+    const mayBeMeant = isFresh ? !fence.isProgram : fence.isToolCode && leadsToCalls(said);
+    const isLookedInto = fence.mayHoldCalls && (!this.#isNative || mayBeMeant);
     if (isLookedInto && this.#readFenced(at, fence)) return;
     this.#writer.text(at + fence.mark.length);
     // A call inside code is an explanation and must not run.

@@ -1,6 +1,7 @@
 import { isUnmistakable, reasoningTags, type ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
-import { namedOpenings } from './forms/named-calls.ts';
+import { bareOpenings, namedOpenings } from './forms/named-calls.ts';
+import { MarkTable, patternOf } from './mark-table.ts';
 import type { Enclosure } from './read-context.ts';
 import { tagOpenings } from './forms/tag-calls.ts';
 
@@ -10,14 +11,21 @@ export type Mark = { open: string } & (
     { kind: 'block'; enclosure: Enclosure; keeps: number }
   /** A tag that may also enclose things other than calls. */
   | { kind: 'wrapper'; enclosure: Enclosure }
+  /** Begins a call of Gemma whose marks are lost. */
+  | { kind: 'prefix'; enclosure: Enclosure }
   /** Encloses text of another role, such as a tool result. Calls in it must not run. */
   | { kind: 'foreign'; close: string }
   | { kind: 'thought'; close: string; isToken: boolean }
-  | { kind: 'thought-end' }
+  | { kind: 'thought-end'; isToken: boolean }
   | { kind: 'harmony' }
   /** A token of a template that has no meaning after a call. */
   | { kind: 'noise' }
 );
+
+export interface BlockMark {
+  open: string;
+  closes: readonly string[];
+}
 
 /** Both spellings of DeepSeek's marks: full-width bars, and the ASCII ones of distilled models. */
 function bothBars(mark: string): string[] {
@@ -25,29 +33,47 @@ function bothBars(mark: string): string[] {
 }
 
 const deepSeekEnds = bothBars('<｜tool▁calls▁end｜>');
-const dsmlEnds = ['function_calls', 'tool_calls'].flatMap((name) => bothBars(`</｜DSML｜${name}>`));
+const stepEnds = ['<｜tool_calls_end｜>'];
+const gemmaEnds = ['<tool_call|>', '<end_function_call>', '<turn|>', '<end_of_turn>'];
+const miniMax = ']<]minimax[>[';
 
-const blocks: [open: string, closes: string[]][] = [
-  ['<tool_call>', ['</tool_call>']],
-  ['<tool_calls>', ['</tool_calls>']],
-  ['<function_call>', ['</function_call>']],
-  ['<function_calls>', ['</function_calls>']],
-  ['<functioncall>', ['</functioncall>', '<|endoftext|>']],
-  ['<TOOLCALL>', ['</TOOLCALL>']],
-  ['<seed:tool_call>', ['</seed:tool_call>']],
-  ['<minimax:tool_call>', ['</minimax:tool_call>']],
-  ['<|tool_call|>', ['<|/tool_call|>', '</|tool_call|>', '</tool_call>']],
-  ['<|tool_call_start|>', ['<|tool_call_end|>']],
-  ['<|tools_prefix|>', ['<|tools_suffix|>']],
-  ['<|START_ACTION|>', ['<|END_ACTION|>']],
-  ['<|action_start|><|plugin|>', ['<|action_end|>']],
-  ['<|python_tag|>', ['<|eom_id|>', '<|eot_id|>']],
-  ['<|python_start|>', ['<|python_end|>']],
-  ['<|tool_calls_section_begin|>', ['<|tool_calls_section_end|>']],
-  ['[TOOL_CALLS]', ['[/TOOL_CALLS]', '</s>']],
-  ...['<｜tool▁calls▁begin｜>', '<｜tool▁calls｜>'].flatMap(bothBars).map((open): [string, string[]] => [open, deepSeekEnds]),
-  ...['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'].flatMap(bothBars).map((open): [string, string[]] => [open, dsmlEnds]),
+/** Marks around calls. One block may stand in another. */
+const blocks: BlockMark[] = [
+  ...['tool_call', 'tool_calls', 'tool_call:opensource', 'tool_calls:opensource'].map(tagBlock),
+  ...['function_call', 'function_calls', 'longcat_tool_call', 'TOOLCALL', 'use_mcp_tool'].map(tagBlock),
+  ...['seed:tool_call', 'minimax:tool_call', 'atem:function_calls', 'antml:function_calls'].map(tagBlock),
+  ...['function_calls', 'tool_calls'].flatMap((name) => bothBars(`｜DSML｜${name}`).map(tagBlock)),
+  { open: '<functioncall>', closes: ['</functioncall>', '<|endoftext|>'] },
+  { open: '<|tool_call|>', closes: ['<|/tool_call|>', '</|tool_call|>', '</tool_call>'] },
+  { open: '<|tool_call_start|>', closes: ['<|tool_call_end|>'] },
+  { open: '<|tools_prefix|>', closes: ['<|tools_suffix|>'] },
+  { open: '<|START_ACTION|>', closes: ['<|END_ACTION|>'] },
+  { open: '<|action_start|><|plugin|>', closes: ['<|action_end|>'] },
+  { open: '<|python_tag|>', closes: ['<|eom_id|>', '<|eot_id|>'] },
+  { open: '<|python_start|>', closes: ['<|python_end|>'] },
+  { open: '<|tool_calls_section_begin|>', closes: ['<|tool_calls_section_end|>'] },
+  { open: '[TOOL_CALLS]', closes: ['[/TOOL_CALLS]', '</s>'] },
+  ...['<｜tool▁calls▁begin｜>', '<｜tool▁calls｜>'].flatMap(bothBars).map((open) => ({ open, closes: deepSeekEnds })),
+  { open: '<｜tool_calls_begin｜>', closes: stepEnds },
+  { open: '<｜tool_call_begin｜>', closes: ['<｜tool_call_end｜>'] },
+  { open: 'function<｜tool_sep｜>', closes: [] },
+  { open: '<|tool_call>', closes: gemmaEnds },
+  { open: '<start_function_call>', closes: gemmaEnds },
+  { open: '<|open|>tools<|sep|>', closes: ['<|close|>tools<|sep|>'] },
+  { open: `${miniMax}<tool_call>`, closes: [`${miniMax}</tool_call>`] },
+  { open: '<|function_call|>', closes: ['<|message_sep|>', '</s>'] },
+  { open: 'function call<|role_sep|>', closes: ['<|message_sep|>', '</s>'] },
+  { open: '<|message_sep|>', closes: [] },
+  { open: '[unused11]', closes: ['[unused12]'] },
+  { open: '-> tool/function_call', closes: ['<|im_end|>', '<|stop|>', '<|endofturn|>'] },
 ];
+
+/** Found at a position within another block. */
+export const innerBlocks = new MarkTable(blocks);
+
+function tagBlock(name: string): BlockMark {
+  return { open: `<${name}>`, closes: [`</${name}>`] };
+}
 
 const wrappers = ['tools', 'tool', 'response', 'json', 'JSON', 'xml'];
 const foreign: [string, string][] = [
@@ -70,32 +96,51 @@ const foreign: [string, string][] = [
   ...['reflection', 'analysis', 'scratchpad', 'scratch_pad'].map((name): [string, string] => [`<${name}>`, `</${name}>`]),
   ['<details type="reasoning"', '</details>'],
   ['<｜tool▁outputs▁begin｜>', '<｜tool▁outputs▁end｜>'],
+  ['<|tool_response>', '<tool_response|>'],
+  ['<start_function_response>', '<end_function_response>'],
+  ['<longcat_tool_response>', '</longcat_tool_response>'],
+  ['<|turn>user', '<turn|>'],
+  ['<|open|>message role="tool"', '<|close|>message<|sep|>'],
+  ['<|open|>message role="user"', '<|close|>message<|sep|>'],
+  ['function result<|role_sep|>', '<|message_sep|>'],
+  ['<|start|>tool', '<|eot|>'],
 ];
 
 const thoughts: readonly ReasoningTag[] = [
   ...reasoningTags,
   ...['Think', 'Thinking', 'Thought'].map((name) => ({ open: `<${name}>`, close: `</${name}>` })),
+  { open: '<longcat_think>', close: '</longcat_think>' },
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
+  { open: '<|channel>thought', close: '<channel|>' },
+  { open: '<|open|>think<|sep|>', close: '<|close|>think<|sep|>' },
+  { open: '[unused16]', close: '[unused17]' },
 ];
 
-/** Tokens of templates that may stand after a call. */
+/** Tokens of templates that may stand after a call or a thought, or end a block that has ended already. */
 const noise = [
   '<|end|>',
   '<|return|>',
   '<|call|>',
   '<|im_end|>',
+  '<|im_start|>assistant',
   '<|eot_id|>',
   '<|eom_id|>',
   '<|eot|>',
-  '<end_of_turn>',
+  '<|eom|>',
   '<|endoftext|>',
   '<|end_of_text|>',
+  '<|end_of_msg|>',
   '<|observation|>',
-  '</s>',
+  '<|open|>response<|sep|>',
+  '<|close|>response<|sep|>',
+  '<|close|>message<|sep|>',
+  '[unused10]',
+  'assistantfinal',
   ...bothBars('<｜end▁of▁sentence｜>'),
-  ...deepSeekEnds,
-  '<|tool_calls_section_end|>',
+  ...blocks.flatMap(({ closes }) => closes),
 ];
+
+const noiseMarks = new MarkTable(noise.map((open) => ({ open })));
 
 export const thoughtEnds = thoughts.map(({ close }) => close);
 
@@ -105,13 +150,19 @@ export const hidingMarks: readonly string[] = [...foreign.flat(), ...thoughts.fl
 const marked: Enclosure = { isMarked: true, closes: [], allowsPythonicCalls: true };
 
 export const marks: Mark[] = [
-  ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, enclosure: { ...marked, open, closes }, keeps: 0 })),
+  ...blocks.map(({ open, closes }): Mark => ({ kind: 'block', open, enclosure: { ...marked, open, closes }, keeps: 0 })),
   { kind: 'block', open: 'functools[', enclosure: marked, keeps: 1 },
-  ...[...tagOpenings, ...namedOpenings].map((open): Mark => ({ kind: 'block', open, enclosure: marked, keeps: open.length })),
+  ...[...tagOpenings, ...namedOpenings, ...bareOpenings].map((open): Mark => ({
+    kind: 'block',
+    open,
+    enclosure: marked,
+    keeps: open.length,
+  })),
+  { kind: 'prefix', open: 'call:', enclosure: { ...marked, closes: gemmaEnds } },
   ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, enclosure: { isMarked: false, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
   ...thoughts.map((tag): Mark => ({ kind: 'thought', ...tag, isToken: isUnmistakable(tag) })),
-  ...thoughts.map(({ close }): Mark => ({ kind: 'thought-end', open: close })),
+  ...thoughts.map((tag): Mark => ({ kind: 'thought-end', open: tag.close, isToken: isUnmistakable(tag) })),
   { kind: 'harmony', open: '<|channel|>' },
   { kind: 'harmony', open: '<|start|>assistant' },
   ...noise.map((open): Mark => ({ kind: 'noise', open })),
@@ -119,11 +170,11 @@ export const marks: Mark[] = [
 
 export const marksByOpen: ReadonlyMap<string, Mark> = new Map(marks.toReversed().map((mark) => [mark.open, mark]));
 const longestMark = Math.max(...marks.map(({ open }) => open.length));
-const markStarts = new Set(marks.map(({ open }) => open.charAt(0)));
+const markStarts = new RegExp(`(?:${patternOf([...new Set(marks.map(({ open }) => open.charAt(0)))])})`, 'g');
 /** All proper prefixes of marks: text that ends with one may continue as a mark. */
 const markBeginnings = new Set(marks.flatMap(({ open }) => Array.from(open, (_, index) => open.slice(0, index)).slice(1)));
 
-const anyMark = marks.map(({ open }) => open.replaceAll(/[[|\].?*+(){}^$/]/g, String.raw`\$&`)).join('|');
+const anyMark = patternOf(marks.map(({ open }) => open));
 const beginnings = new RegExp(`${anyMark}|[[{"\`~]`, 'g');
 const beginningsAndLines = new RegExp(`${anyMark}|[[{"\`~\n]`, 'g');
 
@@ -142,18 +193,19 @@ export function findBeginning({ text, isEnded }: AnswerText, from: number, hasLa
 
 /** Where the end of a text may be the beginning of a mark. */
 function undecidedFrom(text: string, from: number): number {
-  for (let at = Math.max(from, text.length - longestMark); at < text.length; at += 1)
-    if (markStarts.has(text.charAt(at)) && markBeginnings.has(text.slice(at))) return at;
+  markStarts.lastIndex = Math.max(from, text.length - longestMark);
+  for (let match = markStarts.exec(text); match !== null; match = markStarts.exec(text))
+    if (markBeginnings.has(text.slice(match.index))) return match.index;
   return text.length;
 }
 
-/** The position after template tokens and white space. */
-export function skipNoise(input: AnswerText, from: number): number {
-  let position = from;
-  for (;;) {
-    position = input.skipSpace(position);
-    const mark = input.firstOf(noise, position);
-    if (mark === undefined) return position;
-    position += mark.length;
+/** The position after template tokens and white space; `most`: of that many tokens. */
+export function skipNoise(input: AnswerText, from: number, most = Number.POSITIVE_INFINITY): number {
+  let position = input.skipSpace(from);
+  for (let tokens = 0; tokens < most; tokens += 1) {
+    const mark = noiseMarks.at(input, position);
+    if (mark === undefined) break;
+    position = input.skipSpace(position + mark.open.length);
   }
+  return position;
 }

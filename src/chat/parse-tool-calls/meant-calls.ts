@@ -172,6 +172,16 @@ export function announcesCall(sentence: string): boolean {
   return lastIndexOf(intending, sentence) !== -1;
 }
 
+/**
+ * Whether a native answer goes on from these words to calls in Gemma's fence for them: it has announced them, or its last sentence has ended. A colon
+ * alone introduces an example as well.
+ */
+export function leadsToCalls(said: string): boolean {
+  if (announcesExample(said)) return false;
+  const sentence = lastSentenceOf(said);
+  return announcesCall(sentence) || sentenceEnd.test(sentence);
+}
+
 /** The sentence or line that leads to the call, without the fence that opens after it; at most 400 characters. */
 function lastSentenceOf(said: string): string {
   const end = said
@@ -184,9 +194,11 @@ function lastSentenceOf(said: string): string {
   return end.slice(Math.max(0, start));
 }
 
+const sentenceEnd = /[.!。！]["'”*)]{0,9}$/u;
+
 function introductionIn(said: string): string {
   const sentence = lastSentenceOf(said);
-  const hasEnded = /[.!。！]["'”*)]{0,9}$/u.test(sentence);
+  const hasEnded = sentenceEnd.test(sentence);
   return hasEnded && sentence.split(/\s+/).length > maxExclamation && !refusing.test(sentence) ? '' : sentence;
 }
 

@@ -1,6 +1,7 @@
 import type { AnswerPiece } from './answer-pieces.ts';
 import type { AnswerText } from './answer-text.ts';
 
+const maxSaid = 400;
 /** Shared, because most chunks that arrive inside a call produce no pieces. */
 const none: readonly AnswerPiece[] = [];
 
@@ -13,6 +14,8 @@ export class PieceWriter {
   /** Only white space since a call or a thought: marks that belong to them may still follow. */
   isAfterBlock = true;
   lastCharacter = '';
+  /** The end of the text so far: enough of it to see what it leads to. */
+  said = '';
   /** Calls, damaged ones too, and explicit empty choices. */
   entries = 0;
   readonly input: AnswerText;
@@ -30,6 +33,7 @@ export class PieceWriter {
       this.isAfterBlock = false;
     }
     this.lastCharacter = text.charAt(text.length - 1);
+    this.said = (this.said + text).slice(-maxSaid);
     this.#join('text', text);
   }
 

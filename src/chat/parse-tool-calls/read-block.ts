@@ -1,11 +1,13 @@
 import { limits } from '../../core/limits.ts';
 import { damagedCall, entriesTo, entryTo, noCall, type Entries, type ReadEntry, type Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
+import { innerBlocks, type BlockMark } from './block-marks.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './forms/json-calls.ts';
 import { namedOpenings, readNamedCall } from './forms/named-calls.ts';
+import { readServerCall, serverOpenings } from './forms/server-calls.ts';
 import { readPrintedCall, readPythonicCall, readPythonicList } from './forms/pythonic-calls.ts';
-import type { Enclosure, ReadContext } from './read-context.ts';
-import { readTagCall, tagOpenings } from './forms/tag-calls.ts';
+import { bare, type Enclosure, type ReadContext } from './read-context.ts';
+import { readTagCall, tagForms } from './forms/tag-calls.ts';
 
 /** Characters after a fault within which the closing mark is searched for. */
 const maxRecovery = 1024;
@@ -22,7 +24,8 @@ export const maxSelected = 2 * limits.callsPerRound;
  */
 export class BlockReader {
   readonly #context: ReadContext;
-  readonly #enclosure: Enclosure;
+  /** What encloses the next call: the block itself, and the last of the blocks within it that have not ended. */
+  readonly #enclosures: Enclosure[];
   readonly #entries: ReadEntry[] = [];
   /** A call, or an explicit nothing, was read. */
   #isRead = false;
@@ -33,7 +36,7 @@ export class BlockReader {
 
   constructor(context: ReadContext, start: number, enclosure: Enclosure) {
     this.#context = context;
-    this.#enclosure = enclosure;
+    this.#enclosures = [enclosure];
     this.#end = start;
     this.#position = start;
   }
@@ -45,6 +48,10 @@ export class BlockReader {
     }
   }
 
+  get #enclosure(): Enclosure {
+    return this.#enclosures.at(-1) ?? bare;
+  }
+
   /** Reads one call or separator. Returns the result of the block once it is decided. */
   #readOn(): Reading | undefined {
     const { input, isSelection } = this.#context;
@@ -52,21 +59,46 @@ export class BlockReader {
     const entries = this.#entries;
     const position = input.skipSpace(this.#position);
     const whole = (end: number): Reading => (this.#isRead ? entriesTo(end, entries) : noCall(position));
-    const close = input.firstOf(closes, position);
-    if (close !== undefined && this.#isRead) return whole(position + close.length);
+    const close = this.#isRead ? input.firstOf(closes, position) : undefined;
+    if (close !== undefined) return this.#leave(close, position);
     if (position >= input.text.length) return whole(position);
     // After an explicit empty selection no call counts.
     const isNothing = this.#isRead && entries.length === 0 && !isMarked;
     if (position - this.#end > maxBetweenCalls || (isSelection && entries.length > maxSelected) || isNothing) return whole(this.#end);
+    if (isMarked && tagForms.at(input, position) !== undefined) return this.#readCall(position);
+    if (this.#isRead && open !== undefined && input.startsWith(open, position)) return whole(this.#end);
+    const block = isMarked ? this.#blockAt(position) : undefined;
     const character = input.at(position);
-    if (this.#isRead && ',;]}'.includes(character)) this.#position = position + 1;
+    if (block !== undefined) this.#enter(block, position);
+    else if (this.#isRead && ',;]}'.includes(character)) this.#position = position + 1;
     else if (allowsComments === true && (character === '#' || input.startsWith('//', position))) {
       const lineEnd = input.find('\n', position, maxRecovery);
       if (lineEnd === tooFar) return whole(this.#end);
       this.#position = lineEnd === cutOff ? input.text.length : lineEnd + 1;
     } else if (closes.length > 0 && input.startsWith('```', position)) this.#position = input.nameEnd(position + 3);
-    else if (this.#isRead && open !== undefined && input.startsWith(open, position)) return whole(this.#end);
     else return this.#readCall(position);
+    return undefined;
+  }
+
+  #blockAt(position: number): BlockMark | undefined {
+    const block = innerBlocks.at(this.#context.input, position);
+    return this.#enclosures.some(({ open }) => open === block?.open) ? undefined : block;
+  }
+
+  /** Marks of a block that stands in another, as in `<tool_calls><tool_call>…`. What closes the outer one closes both. */
+  #enter({ open, closes }: BlockMark, position: number): void {
+    const outer = this.#enclosure;
+    if (closes.length > 0) this.#enclosures.push({ ...outer, open, closes: [...closes, ...outer.closes] });
+    this.#position = position + open.length;
+  }
+
+  /** The result of the whole block if its own closing mark stands at the position. */
+  #leave(close: string, position: number): Reading | undefined {
+    this.#end = position + close.length;
+    const level = this.#enclosures.findIndex(({ closes }) => closes.includes(close));
+    if (level === 0) return entriesTo(this.#end, this.#entries);
+    this.#enclosures.length = level;
+    this.#position = this.#end;
     return undefined;
   }
 
@@ -97,8 +129,9 @@ function readInAnyForm(context: ReadContext, at: number, enclosure: Enclosure): 
     return isPythonic ? readPythonicList(context, at, enclosure) : readJsonCalls(context, at, enclosure);
   }
   if (character === '"' && (isMarked || allowsPythonicCalls === true)) return readQuotedJson(context, at, enclosure);
-  if (isMarked && character === '<' && input.firstOf(tagOpenings, at) !== undefined) return readTagCall(context, at);
+  if (isMarked && tagForms.at(input, at) !== undefined) return readTagCall(context, at);
   if (isMarked && (character !== '<' || input.firstOf(namedOpenings, at) !== undefined)) return readNamedCall(context, at, enclosure);
+  if (isMarked && input.firstOf(serverOpenings, at) !== undefined) return readServerCall(context, at);
   if (allowsPrint === true && input.startsWith('print(', at)) return readPrintedCall(context, at, enclosure);
   return allowsPythonicCalls === true ? readPythonicCall(context, at, enclosure) : noCall(at);
 }

@@ -222,7 +222,7 @@ it('text is held back only while it may be a mark or a call', () => {
   expect(said('one <to')).toBe('one ');
   expect(said('ad> two')).toBe('<toad> two');
   expect(said(' {"name": "get_time"')).toBe(' {"name": "get_time"');
-  expect(said(' <tool_call> is a')).toBe(' <tool_call> is a');
+  expect(said(' <tool_call> is it')).toBe(' <tool_call> is it');
   expect(said(` <tool_call>${json}</tool_ca`)).toBe(' ');
   expect(parser.push('ll> end').map((piece) => piece.type)).toEqual(['call', 'text']);
 });

@@ -1,4 +1,5 @@
 import { damagedCall, entryTo, plainName, withText, type Reading } from '../answer-pieces.ts';
+import type { AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import type { ReadContext } from '../read-context.ts';
 
@@ -21,8 +22,11 @@ export function readHarmonyMessage(context: ReadContext, at: number): HarmonyMes
   const end = mark + messageMark.length;
   const to = recipient.exec(header)?.[1];
   if (to === undefined) return { type: header.includes('<|channel|>analysis') ? 'reasoning' : 'text', end };
+  if (to === 'self' || to === 'user') return { type: to === 'self' ? 'reasoning' : 'text', end };
   const name = plainName(to);
   const start = input.skipSpace(end);
+  // Muse writes its calls in tags behind such a header.
+  if (input.startsWith('<atem:', start)) return { type: 'text', end: start };
   const reading = readJsonArguments(context, start, name);
   if (reading.type === 'entries') return { type: 'call', reading: withText(reading, input.text.slice(at, reading.end), reading.end) };
   const close = input.find('<|', start, maxDamage);
@@ -38,4 +42,12 @@ export function headerWithoutStart({ input }: ReadContext, start: number): numbe
   const nameEnd = input.nameEnd(at + 3);
   const mark = input.skipSpace(nameEnd);
   return nameEnd > at + 3 && input.firstOf(['<|channel|>', '<|constrain|>', messageMark], mark) !== undefined ? at : undefined;
+}
+
+/** An answer that lost its marks: `analysisThe user wants…assistantfinalYes.` The next word begins with a capital letter, unlike "analysis". */
+export const bareAnalysis = 'analysis';
+export const bareHeaders: readonly string[] = ['assistantfinal', 'assistantcommentary', 'assistantanalysis'];
+
+export function beginsBareAnalysis(input: AnswerText, start: number): boolean {
+  return input.startsWith(bareAnalysis, start) && /\p{Lu}/u.test(input.at(start + bareAnalysis.length));
 }

@@ -4,6 +4,7 @@ import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Readi
 import { cutOff, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { objectOfEntries } from '../parse-json.ts';
+import { readGemmaArguments, readGemmaCall, stringMarks } from './gemma-calls.ts';
 import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
@@ -12,7 +13,16 @@ import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 export const namedOpenings = ['<｜tool▁call▁begin｜>', '<|tool▁call▁begin|>', '<|tool_call_begin|>'];
 const callEnds = ['<｜tool▁call▁end｜>', '<|tool▁call▁end|>', '<|tool_call_end|>'];
 const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
+/** Hunyuan's mark behind the name. */
+const nameEnds = ['<tool_sep>', '<tool_sep:opensource>'];
 const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>'];
+
+/** Tags of keys and of values: GLM, LongCat, Hunyuan. */
+const keyTags = ['arg_key', 'longcat_arg_key', 'arg_key:opensource'].map((key) => ({ key, value: key.replace('key', 'value') }));
+/** Headers of harmony that lost their marks, up to the name of the function. */
+export const bareOpenings = ['assistantcommentary to=', 'assistantanalysis to=', 'commentary to=functions.'];
+/** The word of such a header. */
+const bareHeader = /^(?:assistant)?(?:commentary|analysis)?$/;
 
 const maxKey = 256;
 /** Characters within which the closing brace of unreadable arguments is searched for. */
@@ -25,7 +35,7 @@ interface NamedCall {
   start: number;
 }
 
-/** Calls whose name stands before the arguments: Mistral, DeepSeek, Kimi, GLM, `name(…)`, `name{…}`. */
+/** Calls whose name stands before the arguments: Mistral, DeepSeek, Kimi, GLM, `name(…)`, `name{…}`, Gemma's `call:name{…}`. */
 export function readNamedCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
   const { input } = context;
   const begin = input.firstOf(namedOpenings, at);
@@ -35,14 +45,17 @@ export function readNamedCall(context: ReadContext, at: number, enclosure: Enclo
   if (begin !== undefined && input.at(nameEnd) === ':') nameEnd = input.nameEnd(nameEnd + 1);
   if (nameEnd === start) return noCall(start);
   const name = plainName(input.text.slice(start, nameEnd));
-  if (name === 'assistant') return readAddressedCall(context, nameEnd);
+  if (bareHeader.test(name)) return readAddressedCall(context, nameEnd);
   let position = input.skipSpace(nameEnd);
+  if (name === 'call' && input.at(position) === ':') return readGemmaCall(context, { at, start: position + 1 });
   if (position === nameEnd && input.at(position) === '(') return readPythonicCall(context, start, enclosure);
   if (input.at(position) === '{') return readArguments(context, { at, name, start: position });
   const separator = input.firstOf(separators, position);
   if (separator !== undefined) return readSeparatedCall(context, { at, name, start: position + separator.length });
   if (input.startsWith('[CALL_ID]', position)) position = input.skipSpace(input.nameEnd(position + '[CALL_ID]'.length));
-  if (input.startsWith('<arg_key>', position)) return readKeysAndValues(context, { at, name, start: position }, enclosure);
+  position = input.skipSpace(position + (input.firstOf(nameEnds, position)?.length ?? 0));
+  const tags = keyTags.find(({ key }) => input.startsWith(`<${key}>`, position));
+  if (tags !== undefined) return readKeysAndValues(context, { at, name, start: position, tags }, enclosure);
   const mark = input.firstOf(argumentMarks, position);
   const args = input.skipSpace(position + (mark?.length ?? 0));
   if (input.at(args) === '{' || (mark !== undefined && input.at(args) === '"')) return readArguments(context, { at, name, start: args });
@@ -54,6 +67,8 @@ export function readNamedCall(context: ReadContext, at: number, enclosure: Enclo
 function readArguments(context: ReadContext, { at, name, start }: NamedCall): Reading {
   const { input } = context;
   const reading = readJsonArguments(context, start, name);
+  if (reading.type === 'none' && input.firstOf(stringMarks, reading.at) !== undefined)
+    return readGemmaArguments(context, { at, name, start });
   if (reading.type !== 'entries') return skipDamaged(context, { at, name, start });
   const after = input.skipSpace(reading.end);
   const fenceEnd = input.startsWith('```', after) ? after + 3 : reading.end;
@@ -89,20 +104,24 @@ function readSeparatedCall(context: ReadContext, { at, name, start }: NamedCall)
   return readArguments(context, { at, name: plainName(input.text.slice(first, nameEnd)), start: position });
 }
 
-/** GLM: `<arg_key>k</arg_key><arg_value>v</arg_value>` after the name. */
-function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall, { closes }: Enclosure): Reading {
+/** `<arg_key>k</arg_key><arg_value>v</arg_value>` after the name. */
+function readKeysAndValues(
+  context: ReadContext,
+  { at, name, start, tags }: NamedCall & { tags: { key: string; value: string } },
+  { closes }: Enclosure,
+): Reading {
   const { input } = context;
   const args: [string, JsonValue][] = [];
   const damagedTo = (end: number, reason: 'truncated' | 'malformed'): Reading =>
     entryTo(end, damagedCall(reason, input.text.slice(at, end), name));
   let position = start;
-  while (input.startsWith('<arg_key>', position)) {
-    const key = readTagged(input, position, { tag: 'arg_key', maxDistance: maxKey });
+  while (input.startsWith(`<${tags.key}>`, position)) {
+    const key = readTagged(input, position, { tag: tags.key, maxDistance: maxKey });
     if (key === 'truncated') return damagedTo(input.text.length, key);
     if (key === 'malformed' || key.text.includes('<')) return damagedTo(position, 'malformed');
     const valueAt = input.skipSpace(key.end);
-    if (!input.startsWith('<arg_value>', valueAt)) return damagedTo(valueAt, valueAt >= input.text.length ? 'truncated' : 'malformed');
-    const value = readTagged(input, valueAt, { tag: 'arg_value', maxDistance: limits.argumentsBytes });
+    if (!input.startsWith(`<${tags.value}>`, valueAt)) return damagedTo(valueAt, valueAt >= input.text.length ? 'truncated' : 'malformed');
+    const value = readTagged(input, valueAt, { tag: tags.value, maxDistance: limits.argumentsBytes });
     if (typeof value === 'string') return damagedTo(value === 'truncated' ? input.text.length : valueAt, value);
     const parameter = key.text.trim();
     args.push([parameter, typeParameter(withoutOuterBreaks(value.text), context.schemaOf(name, parameter))]);
@@ -115,9 +134,9 @@ function readKeysAndValues(context: ReadContext, { at, name, start }: NamedCall,
   return entryTo(position, readCall(name, objectOfEntries(args), input.text.slice(at, position)));
 }
 
-type Tagged = { text: string; end: number } | 'truncated' | 'malformed';
+export type Tagged = { text: string; end: number } | 'truncated' | 'malformed';
 
-function readTagged(input: AnswerText, at: number, { tag, maxDistance }: { tag: string; maxDistance: number }): Tagged {
+export function readTagged(input: AnswerText, at: number, { tag, maxDistance }: { tag: string; maxDistance: number }): Tagged {
   const start = at + `<${tag}>`.length;
   const end = input.find(`</${tag}>`, start, maxDistance);
   if (end < 0) return end === cutOff ? 'truncated' : 'malformed';
@@ -131,7 +150,10 @@ function readAddressedCall(context: ReadContext, from: number): Reading {
   if (!input.startsWith('to=', to)) return noCall(to);
   const nameEnd = input.nameEnd(to + 3);
   let position = input.skipSpace(nameEnd);
-  if (input.startsWith('json', position)) position = input.skipSpace(position + 4);
+  const type = input.firstOf(contentTypes, position);
+  if (type !== undefined) position = input.skipSpace(position + type.length);
   const name = plainName(input.text.slice(to + 3, nameEnd));
   return name !== '' && input.at(position) === '{' ? readArguments(context, { at: to, name, start: position }) : noCall(position);
 }
+
+const contentTypes = ['json', 'code', '<|constrain|>json'];

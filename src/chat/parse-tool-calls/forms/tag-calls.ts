@@ -3,37 +3,72 @@ import { limits } from '../../../core/limits.ts';
 import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Reading } from '../answer-pieces.ts';
 import { cutOff, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
+import { MarkTable } from '../mark-table.ts';
 import { objectOfEntries, parseStrictly } from '../parse-json.ts';
+import { readElements } from './tag-elements.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 import type { ReadContext } from '../read-context.ts';
 
-/** The tags of one notation. A name inside a tag ends at `nameEnd`, the tag itself at `>`. */
+/** The tags of one notation. A name inside a tag ends at `nameEnd`, the tag itself at `tagEnd`. */
 interface TagForm {
   open: string;
   nameEnd: '>' | '"';
+  tagEnd: '>' | '<|sep|>';
   close: string;
-  parameter: string;
-  closeParameter: string;
+  parameters: ParameterTag[];
+  /** What stands before each tag of a notation whose parameters are named by the tag: see `readElements`. */
+  elementMark?: string;
+  /** Marks around arguments in JSON. */
+  json?: { open: string; close: string };
 }
 
-function tagForm(tag: string, nameEnd: '>' | '"', bar = ''): TagForm {
+interface ParameterTag {
+  open: string;
+  close: string;
+  /** The value is everything between the tags, also a line break at an end. */
+  isExact?: boolean;
+  /** The value may stand in `<![CDATA[…]]>`. */
+  hasCdata?: boolean;
+}
+
+/** `<tag=name>` or `<tag name="name">`, and the same for its parameters. */
+function tagForm(tag: string, nameEnd: '>' | '"', { prefix = '', short = false }: { prefix?: string; short?: boolean } = {}): TagForm {
   const assign = nameEnd === '>' ? '=' : ' name="';
+  const parameter = { open: `<${prefix}parameter${assign}`, close: `</${prefix}parameter>` };
+  const shortened = { open: `<param${assign}`, close: '</param>', hasCdata: true };
   return {
-    open: `<${bar}${tag}${assign}`,
+    open: `<${prefix}${tag}${assign}`,
     nameEnd,
-    close: `</${bar}${tag}>`,
-    parameter: `<${bar}parameter${assign}`,
-    closeParameter: `</${bar}parameter>`,
+    tagEnd: '>',
+    close: `</${prefix}${tag}>`,
+    parameters: short ? [parameter, shortened] : [parameter],
   };
 }
 
-const forms = [
+const miniMax = ']<]minimax[>[';
+const forms: TagForm[] = [
   tagForm('function', '>'),
-  tagForm('function', '"'),
-  tagForm('invoke', '"'),
-  tagForm('invoke', '"', '｜DSML｜'),
-  tagForm('invoke', '"', '|DSML|'),
+  tagForm('function', '"', { short: true }),
+  ...['', '｜DSML｜', '|DSML|', 'atem:', 'steptml:', 'antml:'].map((prefix) => tagForm('invoke', '"', { prefix })),
+  {
+    open: '<|open|>call tool="',
+    nameEnd: '"',
+    tagEnd: '<|sep|>',
+    close: '<|close|>call<|sep|>',
+    parameters: [{ open: '<|open|>argument key="', close: '<|close|>argument<|sep|>', isExact: true }],
+    json: { open: '<|open|>json type="object"<|sep|>', close: '<|close|>json<|sep|>' },
+  },
+  {
+    open: `${miniMax}<invoke name="`,
+    nameEnd: '"',
+    tagEnd: '>',
+    close: `${miniMax}</invoke>`,
+    parameters: [],
+    elementMark: miniMax,
+  },
 ];
+
+export const tagForms = new MarkTable(forms);
 
 /** The beginnings of calls in tags. */
 export const tagOpenings = forms.map((form) => form.open);
@@ -46,18 +81,26 @@ interface OpenCall {
   name: string;
 }
 
-/** `<function=f><parameter=a>1</parameter></function>`, `<invoke name="f">…`, `<function=f>{"a": 1}</function>` and DeepSeek's DSML. */
+/**
+ * `<function=f><parameter=a>1</parameter></function>`, `<invoke name="f">…`, `<function=f>{"a": 1}</function>`, and the same with the tags of DeepSeek,
+ * Kimi, Step, Muse and MiniMax.
+ */
 export function readTagCall(context: ReadContext, at: number): Reading {
   const { input } = context;
-  const form = forms.find(({ open }) => input.startsWith(open, at));
-  const head = form && readTag(input, at + form.open.length, form.nameEnd);
+  const form = tagForms.at(input, at);
+  const head = form && readTag(input, at + form.open.length, form);
   if (form === undefined || typeof head !== 'object') return noCall(at + 1);
   const call = { at, form, name: plainName(head.name) };
-  const start = input.skipSpace(head.end);
-  if (input.at(start) !== '{' && input.at(start) !== '"') return readParameters(context, call, start);
-  const reading = readJsonArguments(context, start, call.name);
+  if (form.elementMark !== undefined) return readElementCall(context, call, head.end);
+  const { json } = form;
+  const mark = json === undefined ? undefined : input.firstOf([json.open], input.skipSpace(head.end));
+  const start = input.skipSpace(head.end) + (mark?.length ?? 0);
+  if (mark === undefined && input.at(start) !== '{' && input.at(start) !== '"') return readParameters(context, call, start);
+  const reading = readJsonArguments(context, input.skipSpace(start), call.name);
   if (reading.type !== 'entries') return skipDamaged(input, call);
-  const after = input.skipSpace(reading.end);
+  const closeAt = input.skipSpace(reading.end);
+  const inner = json === undefined ? undefined : input.firstOf([json.close], closeAt);
+  const after = input.skipSpace(closeAt + (inner?.length ?? 0));
   const end = input.startsWith(form.close, after) ? after + form.close.length : reading.end;
   return withText(reading, input.text.slice(at, end), end);
 }
@@ -70,8 +113,9 @@ function readParameters(context: ReadContext, call: OpenCall, start: number): Re
   const whole = (end: number): Reading => entryTo(end, readCall(name, unwrapped(entries, context, name), input.text.slice(at, end)));
   for (let position = input.skipSpace(start); ; position = input.skipSpace(position)) {
     if (input.startsWith(form.close, position)) return whole(position + form.close.length);
-    if (input.startsWith(form.parameter, position)) {
-      const parameter = readParameter(context, position, call);
+    const tag = form.parameters.find(({ open }) => input.startsWith(open, position));
+    if (tag !== undefined) {
+      const parameter = readParameter(context, position, { call, tag });
       if (parameter === 'malformed') return skipDamaged(input, call);
       if (parameter === 'truncated') return truncated();
       entries.push([parameter.key, parameter.value]);
@@ -87,33 +131,51 @@ function readParameters(context: ReadContext, call: OpenCall, start: number): Re
 function readParameter(
   context: ReadContext,
   at: number,
-  { form, name }: OpenCall,
+  { call: { form, name }, tag }: { call: OpenCall; tag: ParameterTag },
 ): { key: string; value: JsonValue; end: number } | 'truncated' | 'malformed' {
   const { input } = context;
-  const head = readTag(input, at + form.parameter.length, form.nameEnd);
+  const head = readTag(input, at + tag.open.length, form);
   if (typeof head === 'string') return head;
-  const close = input.find(form.closeParameter, head.end, limits.argumentsBytes);
+  const isCdata = tag.hasCdata === true && input.startsWith(cdata.open, head.end);
+  const from = isCdata ? input.find(cdata.close, head.end, limits.argumentsBytes) : head.end;
+  const close = from < 0 ? from : input.find(tag.close, from, limits.argumentsBytes);
   if (close < 0) return close === cutOff ? 'truncated' : 'malformed';
   const raw = input.text.slice(head.end, close);
-  const next = raw.indexOf(`\n${form.parameter}`);
-  const nextName = next === -1 ? '' : (raw.slice(next + 1 + form.parameter.length).split(form.nameEnd, 1)[0] ?? '');
-  const isForgotten = next !== -1 && context.schemaOf(name, nextName) !== undefined;
-  const text = withoutOuterBreaks(isForgotten ? raw.slice(0, next) : raw);
-  const value = head.attributes.includes('string="true"') ? text : typeParameter(text, context.schemaOf(name, head.name));
-  return { key: head.name, value, end: isForgotten ? head.end + next + 1 : close + form.closeParameter.length };
+  const next = raw.indexOf(`\n${tag.open}`);
+  const nextName = next === -1 ? '' : (raw.slice(next + 1 + tag.open.length).split(form.nameEnd, 1)[0] ?? '');
+  const isForgotten = !isCdata && next !== -1 && context.schemaOf(name, nextName) !== undefined;
+  const written = isCdata ? raw.trimEnd().slice(cdata.open.length, -cdata.close.length) : isForgotten ? raw.slice(0, next) : raw;
+  const text = tag.isExact === true || isCdata ? written : withoutOuterBreaks(written);
+  const value = statedText.test(head.attributes) ? text : typeParameter(text, context.schemaOf(name, head.name));
+  return { key: head.name, value, end: isForgotten ? head.end + next + 1 : close + tag.close.length };
 }
+
+const cdata = { open: '<![CDATA[', close: ']]>' };
+/** Attributes that say that a value is text. */
+const statedText = /\b(?:string="true"|type="string")/;
 
 function readTag(
   input: AnswerText,
   start: number,
-  nameEnd: string,
+  { nameEnd, tagEnd }: Pick<TagForm, 'nameEnd' | 'tagEnd'>,
 ): { name: string; attributes: string; end: number } | 'truncated' | 'malformed' {
   const stop = input.find(nameEnd, start, maxTagName);
   if (stop <= start) return stop === cutOff ? 'truncated' : 'malformed';
-  const end = input.find('>', stop, maxTagName);
+  const end = input.find(tagEnd, stop, maxTagName);
   if (end < 0) return end === cutOff ? 'truncated' : 'malformed';
   const name = input.text.slice(start, stop);
-  return /[\n<>{}]/.test(name) ? 'malformed' : { name: name.trim(), attributes: input.text.slice(stop, end), end: end + 1 };
+  return /[\n<>{}]/.test(name) ? 'malformed' : { name: name.trim(), attributes: input.text.slice(stop, end), end: end + tagEnd.length };
+}
+
+/** A call whose parameters are named by their tags. */
+function readElementCall(context: ReadContext, call: OpenCall, start: number): Reading {
+  const { input } = context;
+  const { at, form, name } = call;
+  const mark = form.elementMark ?? '';
+  const read = readElements({ input, mark }, { at: start, close: form.close, schema: context.parametersOf(name), depth: 0 });
+  if (read === 'truncated') return entryTo(input.text.length, damagedCall('truncated', input.text.slice(at), name));
+  if (read === 'malformed' || !isJsonObject(read.value)) return skipDamaged(input, call);
+  return entryTo(read.end, readCall(name, read.value, input.text.slice(at, read.end)));
 }
 
 /** Skips an unreadable call up to its closing tag, so that the next one is found. */

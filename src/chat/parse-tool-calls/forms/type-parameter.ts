@@ -26,7 +26,7 @@ function booleanOf(text: string, types: readonly string[]): boolean | undefined 
   return types.includes('boolean') && /^(?:true|false)$/i.test(text) ? text.toLowerCase() === 'true' : undefined;
 }
 
-function statedTypes(schema: JsonObject): string[] {
+export function statedTypes(schema: JsonObject): string[] {
   const type = ownValue(schema, 'type');
   if (typeof type === 'string') return [type];
   if (Array.isArray(type)) return type.filter((entry) => typeof entry === 'string');
