@@ -1,0 +1,390 @@
+import type { Response } from 'openai/resources/responses/responses';
+import type { ModelEvent, ToolCall } from '../../core/chat/chat.ts';
+import { limits } from '../../core/limits.ts';
+import { isDeeperThan, isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { toFinishReason } from '../answers/finish-reasons.ts';
+import { OutputLimit } from '../answers/output-limit.ts';
+import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
+import { toUsage } from '../openai/to-usage.ts';
+import type { BackendClient } from '../transport/backend-client.ts';
+import { reasoningItems, toReturnedItem, type TurnItem } from './turn-items.ts';
+
+/** Items of one answer: the most calls of a round, and as many pieces of text, reasoning and hosted calls around them. */
+const maxItems = 1_000;
+/** Characters of the reasoning that is sent back in every later request of the turn. */
+const maxKeptCharacters = 2 * 1024 * 1024;
+
+/** What of an item may be said in pieces. */
+type Part = 'text' | 'refusal' | 'summary' | 'thinking';
+
+interface OutputItem {
+  readonly position: number;
+  type: string;
+  id: string | undefined;
+  /** The item has arrived as a whole. */
+  isDone: boolean;
+  /** Characters that were said of each part. */
+  said: Map<string, number>;
+  callId: JsonValue | undefined;
+  name: JsonValue | undefined;
+  /** Arguments as they came in pieces, and as a whole, which wins. */
+  pieces: string;
+  whole: JsonValue | undefined;
+  hasAnnotations: boolean;
+  turnItem: TurnItem | undefined;
+}
+
+interface ReaderOptions {
+  client: BackendClient;
+  makeCallId: () => string;
+}
+
+/**
+ * Converts the events of one streamed response, or one whole response, to model events. Text and reasoning are emitted as they arrive; reasoning to keep,
+ * calls and usage at the end, so that a cut answer calls nothing. Events may be missing, repeated, or come in another order: whatever comes later of an item adds only
+ * what is not there.
+ */
+export class ResponseReader {
+  /** The response has ended. */
+  isComplete = false;
+  readonly #client: BackendClient;
+  readonly #makeCallId: () => string;
+  readonly #meter: OutputLimit;
+  readonly #items: OutputItem[] = [];
+  /** By `output_index`. */
+  readonly #byPosition = new Map<number, OutputItem>();
+  #lastSpeaker: OutputItem | undefined;
+  #lastThinker: string | undefined;
+  #keptCharacters = 0;
+  #events: ModelEvent[] = [];
+
+  constructor({ client, makeCallId }: ReaderOptions) {
+    this.#client = client;
+    this.#makeCallId = makeCallId;
+    this.#meter = new OutputLimit(client.name);
+  }
+
+  /** Some part of the answer has arrived. */
+  get hasItems(): boolean {
+    return this.#items.length > 0;
+  }
+
+  /** Reads an event of a stream. @throws GatewayError for an error in it */
+  read(event: JsonObject): ModelEvent[] {
+    this.#events = [];
+    const type = textIn(event['type']);
+    switch (type) {
+      case 'response.output_item.added':
+        if (isJsonObject(event['item'])) describe(this.#itemOf(event, textIn(event['item']['type'])), event['item']);
+        break;
+      case 'response.output_item.done':
+        if (isJsonObject(event['item'])) this.#settle(this.#itemOf(event, textIn(event['item']['type'])), event['item']);
+        break;
+      case 'response.output_text.delta':
+        this.#say(this.#itemOf(event, 'message'), partOf('text', event), textIn(event['delta']));
+        this.#addLogprobs(event['logprobs']);
+        break;
+      case 'response.output_text.done':
+        this.#sayRest(this.#itemOf(event, 'message'), partOf('text', event), event['text']);
+        break;
+      case 'response.output_text.annotation.added':
+        this.#annotate(this.#itemOf(event, 'message'), [event['annotation']]);
+        break;
+      case 'response.refusal.delta':
+        this.#say(this.#itemOf(event, 'message'), partOf('refusal', event), textIn(event['delta']));
+        break;
+      case 'response.refusal.done':
+        this.#sayRest(this.#itemOf(event, 'message'), partOf('refusal', event), event['refusal']);
+        break;
+      case 'response.reasoning_summary_text.delta':
+        this.#say(this.#itemOf(event, 'reasoning'), partOf('summary', event), textIn(event['delta']));
+        break;
+      case 'response.reasoning_summary_text.done':
+        this.#sayRest(this.#itemOf(event, 'reasoning'), partOf('summary', event), event['text']);
+        break;
+      case 'response.reasoning_text.delta':
+        this.#say(this.#itemOf(event, 'reasoning'), partOf('thinking', event), textIn(event['delta']));
+        break;
+      case 'response.reasoning_text.done':
+        this.#sayRest(this.#itemOf(event, 'reasoning'), partOf('thinking', event), event['text']);
+        break;
+      case 'response.function_call_arguments.delta':
+        this.#addArguments(this.#itemOf(event, 'function_call'), textIn(event['delta']));
+        break;
+      case 'response.function_call_arguments.done':
+        this.#setArguments(this.#itemOf(event, 'function_call'), event['arguments']);
+        break;
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.failed':
+        this.#end(isJsonObject(event['response']) ? event['response'] : {}, type.slice('response.'.length));
+        break;
+      case 'error':
+        throw this.#reported(isJsonObject(event['error']) ? event['error'] : event);
+      default:
+        if (type === '' && isJsonObject(event['error'])) throw this.#reported(event['error']);
+    }
+    return this.#events;
+  }
+
+  /** Reads a response that is not streamed. @throws GatewayError for a response that is none, or has failed */
+  readWhole(response: JsonObject): ModelEvent[] {
+    this.#events = [];
+    const { status, output, error } = response;
+    if (isJsonObject(error)) throw this.#reported(error);
+    if (!Array.isArray(output)) throw this.#client.invalid('answers without output');
+    this.#end(response, textIn(status) || 'completed');
+    return this.#events;
+  }
+
+  /** `named`: the status of which the event's name speaks, for a response without one. */
+  #end(response: JsonObject, named: string): void {
+    const { status, error, output, usage, incomplete_details: details, service_tier: tier } = response;
+    const ending = textIn(status) || named;
+    if (ending === 'failed') throw this.#reported(isJsonObject(error) ? error : {});
+    // Cancelled from elsewhere, or a response in the background that has not ended.
+    if (ending !== 'completed' && ending !== 'incomplete') throw this.#client.incomplete();
+    if (Array.isArray(output)) this.#addMissing(output);
+    if (typeof tier === 'string') this.#events.push({ type: 'extra', level: 'response', fields: { service_tier: tier } });
+    const calls = this.#assembleCalls();
+    const thought = calls.length === 0 ? undefined : this.#thought();
+    if (thought !== undefined) this.#events.push({ type: 'thought', fields: thought });
+    for (const call of calls) this.#events.push({ type: 'tool-call', call });
+    const counted = toUsage(toChatUsage(usage));
+    if (counted !== undefined) this.#events.push({ type: 'usage', usage: counted });
+    const reason = ending === 'completed' ? 'stop' : reasonOf(isJsonObject(details) ? details['reason'] : undefined);
+    this.#events.push({ type: 'finish', reason: toFinishReason(reason, calls.length > 0) });
+    this.isComplete = true;
+  }
+
+  /** Items of the whole output that did not come before it. An item that came under another id or position must not be said twice. */
+  #addMissing(output: readonly JsonValue[]): void {
+    const types = new Set(this.#items.map(({ type }) => type));
+    for (const [position, item] of output.entries()) {
+      if (!isJsonObject(item)) continue;
+      const type = textIn(item['type']);
+      const known = this.#items.find((one) => one.type === type && isSame(one, item)) ?? this.#openAt(position, type);
+      if (known !== undefined) this.#settle(known, item);
+      else if (!types.has(type) || (type === 'function_call' && typeof item['call_id'] === 'string'))
+        this.#settle(this.#add({ type, id: undefined, position }), item);
+    }
+  }
+
+  #openAt(position: number, type: string): OutputItem | undefined {
+    const item = this.#byPosition.get(position);
+    return item?.type === type && !item.isDone ? item : undefined;
+  }
+
+  /** The item that an event is about. Some servers change its id in the midst, others give every item the same position, or none. */
+  #itemOf(event: JsonObject, type: string): OutputItem {
+    const { output_index: position, item_id: id, item } = event;
+    const named = textIn(id) || (isJsonObject(item) ? textIn(item['id']) : '');
+    const there = typeof position === 'number' ? this.#byPosition.get(position) : undefined;
+    const isOver = there?.isDone === true && named !== '' && there.id !== undefined && there.id !== named;
+    if (there?.type === type && !isOver) return there;
+    const known = this.#items.findLast((one) => one.type === type && (named === '' ? position === undefined : one.id === named));
+    return known ?? this.#add({ type, id: named || undefined, position });
+  }
+
+  #add({ type, id, position }: { type: string; id: string | undefined; position: JsonValue | undefined }): OutputItem {
+    if (this.#items.length >= maxItems) throw this.#client.invalid(`sends more than ${maxItems} items in one answer`);
+    const item: OutputItem = {
+      position: typeof position === 'number' ? position : this.#items.length,
+      type,
+      id,
+      isDone: false,
+      said: new Map(),
+      callId: undefined,
+      name: undefined,
+      pieces: '',
+      whole: undefined,
+      hasAnnotations: false,
+      turnItem: undefined,
+    };
+    this.#items.push(item);
+    if (typeof position === 'number') this.#byPosition.set(position, item);
+    return item;
+  }
+
+  #settle(item: OutputItem, wire: JsonObject): void {
+    describe(item, wire);
+    item.isDone = true;
+    const { content, summary, phase } = wire;
+    switch (item.type) {
+      case 'message':
+        for (const [index, part] of entriesOf(content)) this.#settlePart(item, index, part);
+        item.turnItem = { type: 'message', ...(typeof phase === 'string' && { phase }) };
+        break;
+      case 'reasoning':
+        for (const [index, part] of entriesOf(summary)) this.#sayRest(item, `summary ${index}`, part['text']);
+        for (const [index, part] of entriesOf(content)) this.#sayRest(item, `thinking ${index}`, part['text']);
+        this.#keep(item, wire);
+        break;
+      case 'function_call':
+        this.#setArguments(item, wire['arguments']);
+        break;
+      default:
+        this.#keep(item, wire);
+    }
+  }
+
+  #settlePart(item: OutputItem, index: number, part: JsonObject): void {
+    const { type, text, refusal, annotations, logprobs } = part;
+    if (type === 'refusal') return this.#sayRest(item, `refusal ${index}`, refusal);
+    const isNew = !item.said.has(`text ${index}`);
+    this.#sayRest(item, `text ${index}`, text);
+    if (isNew) this.#addLogprobs(logprobs);
+    if (!item.hasAnnotations && Array.isArray(annotations)) this.#annotate(item, annotations);
+  }
+
+  #sayRest(item: OutputItem, part: string, whole: JsonValue | undefined): void {
+    this.#say(item, part, textIn(whole).slice(item.said.get(part) ?? 0));
+  }
+
+  /** `part`: its kind and its number. Paragraphs separate messages from each other, and so parts of the reasoning. */
+  #say(item: OutputItem, part: string, text: string): void {
+    if (text === '') return;
+    this.#meter.add(text.length);
+    const before = item.said.get(part) ?? 0;
+    item.said.set(part, before + text.length);
+    switch (part.split(' ')[0] as Part) {
+      case 'text': {
+        const isNext = this.#lastSpeaker !== undefined && this.#lastSpeaker !== item;
+        this.#lastSpeaker = item;
+        this.#events.push({ type: 'text', text: isNext ? `\n\n${text}` : text });
+        break;
+      }
+      case 'refusal':
+        this.#events.push({ type: 'extra', level: 'delta', fields: { refusal: text } });
+        break;
+      case 'summary':
+      case 'thinking': {
+        const thinker = `${this.#items.indexOf(item)} ${part}`;
+        const isNext = this.#lastThinker !== undefined && this.#lastThinker !== thinker;
+        this.#lastThinker = thinker;
+        this.#events.push({ type: 'reasoning', text: isNext ? `\n\n${text}` : text });
+      }
+    }
+  }
+
+  #addArguments(item: OutputItem, piece: string): void {
+    this.#meter.add(piece.length);
+    // Oversized arguments are refused when the call would run; here they only must stop growing.
+    if (item.pieces.length <= limits.argumentsBytes) item.pieces += piece;
+  }
+
+  #setArguments(item: OutputItem, whole: JsonValue | undefined): void {
+    if (whole === undefined || whole === null || whole === '') return;
+    if (typeof whole === 'string') this.#meter.add(Math.max(0, whole.length - item.pieces.length));
+    item.whole = whole;
+  }
+
+  /** The sources of a hosted search, in the form of chat completions. */
+  #annotate(item: OutputItem, annotations: readonly (JsonValue | undefined)[]): void {
+    const cited = annotations.flatMap((annotation): JsonObject[] => {
+      if (!isJsonObject(annotation) || annotation['type'] !== 'url_citation' || isDeeperThan(annotation, 2)) return [];
+      const { type, ...citation } = annotation;
+      return [{ type, url_citation: citation }];
+    });
+    if (cited.length === 0) return;
+    item.hasAnnotations = true;
+    this.#meter.add(JSON.stringify(cited).length);
+    this.#events.push({ type: 'extra', level: 'delta', fields: { annotations: cited } });
+  }
+
+  #addLogprobs(logprobs: JsonValue | undefined): void {
+    if (!Array.isArray(logprobs) || logprobs.length === 0 || isDeeperThan(logprobs, limits.jsonDepth)) return;
+    this.#events.push({ type: 'extra', level: 'choice', fields: { logprobs: { content: logprobs } } });
+  }
+
+  #keep(item: OutputItem, wire: JsonObject): void {
+    const returned = item.turnItem !== undefined || isDeeperThan(wire, limits.jsonDepth) ? undefined : toReturnedItem(wire);
+    if (returned === undefined) return;
+    const characters = JSON.stringify(returned).length;
+    this.#meter.add(characters);
+    this.#keptCharacters += characters;
+    item.turnItem = returned;
+  }
+
+  /** Undefined if no reasoning has to be sent back with the calls. A part of it would be refused, so too much of it is dropped as a whole. */
+  #thought(): JsonObject | undefined {
+    if (this.#keptCharacters === 0 || this.#keptCharacters > maxKeptCharacters) return undefined;
+    const items = this.#inOrder().flatMap(({ type, turnItem }): TurnItem[] => {
+      if (type === 'function_call') return [{ type }];
+      return turnItem === undefined ? [] : [turnItem];
+    });
+    return { [reasoningItems]: items as JsonObject[] };
+  }
+
+  #assembleCalls(): ToolCall[] {
+    const calls = new ToolCallAssembler({ makeId: this.#makeCallId });
+    const items = this.#inOrder().filter(({ type }) => type === 'function_call');
+    for (const [index, { id, callId, name, whole, pieces }] of items.entries())
+      calls.add({ id: callId ?? id, index, name, arguments: whole ?? pieces });
+    return calls.finish();
+  }
+
+  /** Items by their positions. A call that came again under another position is the same one. */
+  #inOrder(): OutputItem[] {
+    const items = this.#items.toSorted((one, other) => one.position - other.position);
+    return items.filter((item, index) => !items.slice(0, index).some((before) => isRepeated(before, item)));
+  }
+
+  #reported(error: JsonObject): Error {
+    const status = statusOfCode(textIn(error['code']) || textIn(error['type']));
+    return this.#client.reported({ error: { ...error, ...(status !== undefined && { status }) } });
+  }
+}
+
+function describe(item: OutputItem, { id, call_id: callId, name }: JsonObject): void {
+  item.id ??= textIn(id) || undefined;
+  item.callId ??= callId;
+  item.name ??= name;
+}
+
+function isSame({ id, callId }: OutputItem, item: JsonObject): boolean {
+  return (id !== undefined && id === item['id']) || (callId !== undefined && callId === item['call_id']);
+}
+
+function isRepeated(one: OutputItem, other: OutputItem): boolean {
+  if (other.type !== 'function_call' || one.type !== other.type || typeof other.callId !== 'string' || other.callId === '') return false;
+  return one.callId === other.callId && one.name === other.name && (one.whole ?? one.pieces) === (other.whole ?? other.pieces);
+}
+
+function partOf(kind: Part, { content_index: content, summary_index: summary }: JsonObject): string {
+  const index = kind === 'summary' ? summary : content;
+  return `${kind} ${typeof index === 'number' ? index : 0}`;
+}
+
+function entriesOf(parts: JsonValue | undefined): [number, JsonObject][] {
+  if (!Array.isArray(parts)) return [];
+  return parts.flatMap((part, index): [number, JsonObject][] => (isJsonObject(part) ? [[index, part]] : []));
+}
+
+/** The word of chat completions for why a response is incomplete. */
+function reasonOf(reason: JsonValue | undefined): string {
+  const known = reason as NonNullable<Response.IncompleteDetails['reason']> | undefined;
+  return known === 'max_output_tokens' ? 'length' : textIn(known);
+}
+
+/** Codes of an error that a response reports, instead of an HTTP status. Undefined: the server is at fault, or the code says it in other words. */
+function statusOfCode(code: string): number | undefined {
+  if (/^(?:insufficient_quota|usage_limit_reached)$/.test(code)) return 429;
+  if (/^(?:server_is_overloaded|slow_down)$/.test(code)) return 503;
+  return /^(?:invalid_|image_|empty_image|unsupported_|failed_to_download)|_policy|data_residency/.test(code) ? 400 : undefined;
+}
+
+/** The names of chat completions, under which usage is added up. */
+function toChatUsage(usage: JsonValue | undefined): JsonValue | undefined {
+  if (!isJsonObject(usage)) return undefined;
+  const { input_tokens: prompt, output_tokens: completion, total_tokens: total, ...others } = usage;
+  const { input_tokens_details: prompted, output_tokens_details: completed, ...further } = others;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+    ...further,
+    ...(isJsonObject(prompted) && { prompt_tokens_details: prompted }),
+    ...(isJsonObject(completed) && { completion_tokens_details: completed }),
+  };
+}
