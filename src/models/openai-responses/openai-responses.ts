@@ -11,7 +11,7 @@ import { clientOf, kindOf, type OpenAiConnection } from '../openai/openai-compat
 import { parameterRemedy } from '../openai/refused-parameters.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
-import { includeRemedy, reasoningRemedy, summaryRemedy } from './refused-fields.ts';
+import { keptReasoningRemedy } from './kept-reasoning.ts';
 import { ResponseReader } from './response-reader.ts';
 import { ResponseStream } from './response-stream.ts';
 import { toResponsesRequest } from './responses-body.ts';
@@ -47,6 +47,5 @@ export function createResponsesBackend(
     });
   }
 
-  const remedies = [reasoningRemedy, includeRemedy, summaryRemedy, parameterRemedy];
-  return applyRemedies({ answer }, remedies, (model) => memory.of(client.name, model));
+  return applyRemedies({ answer }, [keptReasoningRemedy, parameterRemedy], (model) => memory.of(client.name, model));
 }

@@ -183,9 +183,8 @@ function leftOut(parameters: JsonObject): CallerWarning[] {
 
 /** Many clients send every parameter with its default. */
 function hasEffect(name: string, value: JsonValue | undefined): boolean {
-  if (value === undefined || value === null || value === false || value === '' || value instanceof ExactNumber)
-    return value instanceof ExactNumber;
+  if (value === undefined || value === null || value === false || value === '') return false;
   if (typeof value === 'number') return name === 'seed' || value !== (name === 'n' ? 1 : 0);
-  if (name === 'modalities') return !Array.isArray(value) || value.some((modality) => modality !== 'text');
-  return typeof value !== 'object' || Object.keys(value).length > 0;
+  if (name === 'modalities' && Array.isArray(value)) return value.some((modality) => modality !== 'text');
+  return typeof value !== 'object' || value instanceof ExactNumber || Object.keys(value).length > 0;
 }
