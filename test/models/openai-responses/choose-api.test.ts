@@ -14,7 +14,7 @@ const spec = { name: 'get_time', description: 'The time', parameters: { type: 'o
 const completion = { choices: [{ index: 0, message: { role: 'assistant', content: 'by chat' }, finish_reason: 'stop' }] };
 
 interface OpenAi {
-  ask(request?: Partial<ModelRequest>): Promise<ModelEvent[]>;
+  ask: (request?: Partial<ModelRequest>) => Promise<ModelEvent[]>;
   /** The paths that were asked, below `/v1`. */
   paths: string[];
   bodies: JsonObject[];

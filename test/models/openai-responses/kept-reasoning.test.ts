@@ -113,7 +113,8 @@ describe('reasoning that a backend cannot read', () => {
     await ask(backend, { messages: [question, ...turn('1')], origin });
     await ask(backend, { messages: [question, ...turn('1'), ...turn('2')], origin });
     expect(bodies().map(hasReasoning)).toEqual([true, false, false]);
-    expect((bodies()[2]?.['input'] as JsonObject[]).map(({ type }) => type)).toEqual([
+    const { input = [] } = bodies()[2] ?? {};
+    expect((input as JsonObject[]).map(({ type }) => type)).toEqual([
       'message',
       'function_call',
       'function_call_output',
