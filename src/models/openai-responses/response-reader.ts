@@ -163,16 +163,11 @@ export class ResponseReader {
     for (const [position, item] of output.entries()) {
       if (!isJsonObject(item)) continue;
       const type = textIn(item['type']);
-      const known = this.#items.find((one) => one.type === type && isSame(one, item)) ?? this.#openAt(position, type);
+      const known = this.#items.find((one) => one.type === type && isSame(one, item));
+      const isNamedCall = type === 'function_call' && isText(item['call_id']);
       if (known !== undefined) this.#settle(known, item);
-      else if (!types.has(type) || (type === 'function_call' && typeof item['call_id'] === 'string'))
-        this.#settle(this.#add({ type, id: undefined, position }), item);
+      else if (isNamedCall || !types.has(type)) this.#settle(this.#add({ type, id: undefined, position }), item);
     }
-  }
-
-  #openAt(position: number, type: string): OutputItem | undefined {
-    const item = this.#byPosition.get(position);
-    return item?.type === type && !item.isDone ? item : undefined;
   }
 
   /** The item that an event is about. Some servers change its id in the midst, others give every item the same position, or none. */
@@ -343,11 +338,15 @@ function describe(item: OutputItem, { id, call_id: callId, name }: JsonObject): 
 }
 
 function isSame({ id, callId }: OutputItem, item: JsonObject): boolean {
-  return (id !== undefined && id === item['id']) || (callId !== undefined && callId === item['call_id']);
+  return (isText(id) && id === item['id']) || (isText(callId) && callId === item['call_id']);
+}
+
+function isText(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && value !== '';
 }
 
 function isRepeated(one: OutputItem, other: OutputItem): boolean {
-  if (other.type !== 'function_call' || one.type !== other.type || typeof other.callId !== 'string' || other.callId === '') return false;
+  if (other.type !== 'function_call' || one.type !== other.type || !isText(other.callId)) return false;
   return one.callId === other.callId && one.name === other.name && (one.whole ?? one.pieces) === (other.whole ?? other.pieces);
 }
 

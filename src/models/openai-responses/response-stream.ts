@@ -12,8 +12,7 @@ import { withoutMembers } from './without-members.ts';
 /** The last event has the whole answer and repeats the request, and may be as long as an answer that is not streamed. */
 const responseLineBytes = 16 * 1024 * 1024;
 
-/** Events that only repeat the request. */
-const repeatingRequest = /^\{\s*"type"\s*:\s*"response\.(?:created|in_progress|queued)"/;
+/** What a response repeats of its request. */
 const echoed = new Set(['instructions', 'input', 'tools']);
 /** The last event repeats the items that came before it. */
 const answered = new Set(['output']);
@@ -68,7 +67,7 @@ export class ResponseStream implements AnswerStream {
   /** @throws GatewayError `upstream_invalid_response`, and an error that the event reports */
   #readEvent({ name, data, isUnfinished }: ServerSentEvent): ModelEvent[] {
     const text = data.trim();
-    if (text === '' || text === '[DONE]' || repeatingRequest.test(text)) return [];
+    if (text === '' || text === '[DONE]') return [];
     const event = parseJson(this.#shortened(text));
     // The last line of an interrupted stream does not count as malformed.
     if (event === undefined && isUnfinished) return [];

@@ -214,6 +214,8 @@ describe('a streamed response', () => {
 
 describe('a stream that is not by the book', () => {
   const plain = eventsOfResponse(parallel);
+  const unnamed = plain.map((event) => `data:${JSON.stringify(event)}\r\n\r\n`);
+  const untyped = plain.map(({ type, ...event }) => `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
   const isOf = (name: string) => (event: { type: string }) => event.type.includes(name);
 
   it.each([
@@ -238,16 +240,22 @@ describe('a stream that is not by the book', () => {
         .toSorted((one, other) => placeOf(other) - placeOf(one))
         .concat(plain.slice(-1)),
     ],
-    [
-      'an empty output at its end',
-      plain.map((event) => ('response' in event ? { ...event, response: { ...event.response, output: [] } } : event)),
-    ],
+    ['an empty output at its end', plain.map(withoutOutput)],
     ['ids that change', plain.map((event, index) => changedId(event, `other_${index}`))],
     ['no positions', plain.map((event) => ({ ...event, output_index: undefined }))],
     ['no position but 0', plain.map((event) => ('output_index' in event ? { ...event, output_index: 0 } : event))],
     ['no names and no numbers', plain],
+    ['no types but their names', plain],
+    [
+      'pieces that belong to nothing',
+      plain.filter((event) => /delta|completed/.test(event.type)).map((event) => ({ ...event, item_id: undefined })),
+    ],
+    [
+      'no position but 0, and an empty output at its end',
+      plain.map((event) => withoutOutput('output_index' in event ? { ...event, output_index: 0 } : event)),
+    ],
   ])('is read with %s', async (what, events) => {
-    const pieces = what.startsWith('no names') ? plain.map((event) => `data:${JSON.stringify(event)}\r\n\r\n`) : toPieces(events);
+    const pieces = { 'no names and no numbers': unnamed, 'no types but their names': untyped }[what] ?? toPieces(events);
     const { events: said, error } = await read(pieces);
     expect(error).toBeUndefined();
     expect(fold(said)).toEqual({ ...parallelAnswer, extras: [serviceTier] });
@@ -262,7 +270,10 @@ describe('a stream that is not by the book', () => {
   it('gives calls without ids ids of their own', async () => {
     const nameless = { ...time, id: '', call_id: '' };
     const { events } = await readEvents(eventsOfResponse([nameless, { ...nameless, arguments: '{}' }]));
-    expect(fold(events).calls.map(({ id }) => id)).toEqual(['own_1', 'own_2']);
+    expect(fold(events).calls.map(({ id, arguments: args }) => [id, args])).toEqual([
+      ['own_1', time.arguments],
+      ['own_2', '{}'],
+    ]);
   });
 
   it('survives what does no harm', async () => {
@@ -307,6 +318,10 @@ describe('a stream that is not by the book', () => {
     expect((await read([`data: ${'x'.repeat(17 * 1024 * 1024)}`])).error).toMatchObject({ code: 'upstream_line_too_long' });
   });
 });
+
+function withoutOutput(event: object): object {
+  return 'response' in event ? { ...event, response: { ...(event.response as object), output: [] } } : event;
+}
 
 function placeOf(event: object): number {
   return 'output_index' in event ? Number(event.output_index) : -1;
