@@ -6,7 +6,8 @@ import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { callItem, eventsOfResponse, messageItem, reasoningItem, responseOf, toPieces } from '../../_support/responses-events.ts';
 import { respond, startUpstream, stream } from '../../_support/upstream-server.ts';
 import type { ScriptStep, UpstreamServer } from '../../_support/upstream-server.ts';
-import { documentOf, readSeen, serverOf } from '../gateway.ts';
+import { calls, says } from '../../_support/scripted-model.ts';
+import { documentOf, gatewayOf, readSeen, serverOf } from '../gateway.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -23,8 +24,11 @@ interface Wire {
 
 type Turn = ResponseOutputItem[] | ((isStream: boolean) => ScriptStep[]);
 
-/** A gateway before a backend of the type `openai-responses`, whose answers have these items, a turn each, and with one function, `look`. */
-async function wireTo(turns: Turn[], result: ScriptStep[] = respond(200, { balance: 7 })): Promise<Wire> {
+/**
+ * A gateway before a backend of the type `openai-responses`, whose answers have these items, a turn each, and with one function, `look`. `server`: instead of
+ * that backend.
+ */
+async function wireTo(turns: Turn[], result: ScriptStep[] = respond(200, { balance: 7 }), server?: string): Promise<Wire> {
   const bodies: JsonObject[] = [];
   const backend = await startUpstream((request) => {
     if (request.method === 'GET') return respond(200, { data: [{ id: 'gpt-5.6-sol' }] });
@@ -41,7 +45,7 @@ async function wireTo(turns: Turn[], result: ScriptStep[] = respond(200, { balan
   );
   const entry = {
     kind: 'openai-responses',
-    url: `${backend.origin}/v1`,
+    url: `${server ?? backend.origin}/v1`,
     name: 'cloud',
     headers: {},
     maxContext: 1,
@@ -130,6 +134,25 @@ it('calls nothing of a stream that breaks off', async () => {
   const answer = await post('/v1/chat/completions', { ...chat, stream: true });
   expect(await answer.text()).toContain('upstream_incomplete');
   expect(tools.requests).toHaveLength(0);
+});
+
+it.each([true, false])('may be another gateway, streaming: %s', async (isStream) => {
+  const turns = [[{ type: 'reasoning' as const, text: 'I have to look.' }, ...calls(['look', {}])], says('Seven.')];
+  const other = await gatewayOf({ turns });
+  closers.push(() => other[Symbol.asyncDispose]());
+  const { post, tools } = await wireTo([], respond(200, { balance: 7 }), await listen(other.app));
+  const answer = await post('/v1/chat/completions', { ...chat, model: 'model', stream: isStream, tool_choice: 'auto', max_tokens: 500 });
+  expect(await textOf(answer)).toBe('Seven.');
+  expect(tools.requests).toHaveLength(1);
+  expect(other.model.requests.at(-1)).toMatchObject({
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'How much?' },
+      { role: 'assistant', toolCalls: [{ name: 'look', arguments: '{}' }] },
+      { role: 'tool', content: expect.stringContaining('7') },
+    ],
+    parameters: { max_completion_tokens: 500 },
+  });
 });
 
 it('has the embeddings and models of its server', async () => {
