@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { createBackend } from '../../../src/app/compose/create-backend.ts';
 import type { ChatMessage, ModelEvent } from '../../../src/core/chat/chat.ts';
 import { withDerived } from '../../../src/core/chat/derived-parameters.ts';
 import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
-import { createResponsesBackend } from '../../../src/models/openai-responses/openai-responses.ts';
+import { RefusalMemory } from '../../../src/models/remedies/refusal-memory.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { askModel, fold } from '../../_support/model-answers.ts';
@@ -21,7 +22,16 @@ async function refusing(refusalOf: (body: JsonObject) => JsonObject | false, sta
     if (refusal === false) return respond(200, responseOf([messageItem('Hello')]));
     return respond(status, { error: { type: 'invalid_request_error', code: null, param: null, ...refusal } });
   });
-  return createResponsesBackend({ baseUrl: `${server.origin}/v1`, key: 'k', firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 }, directSend);
+  const entry = {
+    kind: 'openai-responses',
+    name: 'cloud',
+    url: `${server.origin}/v1`,
+    headers: {},
+    maxContext: 0,
+    isExplicit: true,
+  } as const;
+  const timeouts = { firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
+  return createBackend(entry, timeouts, { send: directSend, memory: new RefusalMemory() }).backend.backend;
 }
 
 async function ask(backend: ModelBackend, request: Partial<ModelRequest> = {}): Promise<ModelEvent[]> {
