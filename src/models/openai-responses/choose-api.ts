@@ -10,8 +10,8 @@ interface Apis {
 }
 
 /**
- * A server with both of OpenAI's APIs: chat completions, and the Responses API for models that need it. Some are known by their names; others say so when
- * chat completions refuses them, before the first event.
+ * Sends each request to one of OpenAI's two APIs: to chat completions, unless the model needs the Responses API. Some models are known by
+ * name; the others are recognised when chat completions refuses them.
  */
 export function chooseApi({ chat, responses }: Apis, lessonsOf: (model: string) => ModelLessons): ModelBackend {
   const refused = new WeakSet<ModelRequest>();
@@ -39,10 +39,10 @@ export function chooseApi({ chat, responses }: Apis, lessonsOf: (model: string) 
 /** "Please use /v1/responses instead", "To use function tools, use /v1/responses or …", "This model is only supported in v1/responses". */
 const pointsAtResponses = /\b(?:use|only supported in) \/?v1\/responses\b/i;
 
-/** Since this version chat completions refuses functions unless the model does not reason. */
+/** From this version on, chat completions refuses functions while the model reasons. */
 const firstWithoutFunctions = [5, 4] as const;
 const versionOf = /^(?:ft:)?gpt-(\d+)(?:\.(\d+))?(?![\w.])/;
-/** Models that chat completions does not have. */
+/** Models that are not available in chat completions. */
 const onlyInResponses = /^(?:o\d(?:-mini)?-(?:pro|deep-research)|computer-use-preview|codex-|gpt-\d+(?:\.\d+)?-(?:pro|codex))\b/;
 
 function isKnownToNeedResponses(request: ModelRequest): boolean {
@@ -55,7 +55,7 @@ function isKnownToNeedResponses(request: ModelRequest): boolean {
   return isNew && parameters['reasoning_effort'] !== 'none' && usesFunctions(request);
 }
 
-/** The last answer of a run has no functions on offer, but the reasoning that led to its calls. */
+/** The last answer of a run offers no functions, but its history has the reasoning before the calls. */
 function usesFunctions({ tools, callerTools, messages }: ModelRequest): boolean {
   return (
     tools.length + callerTools.length > 0 ||

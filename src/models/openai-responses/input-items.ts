@@ -15,10 +15,10 @@ interface Input {
   input: ResponseInputItem[];
 }
 
-/** A conversation as items. System messages at its beginning are the instructions, later ones stay in their place. */
+/** Leading system messages become the instructions; later ones stay in their place. */
 export function toInput(messages: readonly ChatMessage[]): Input {
   const start = messages.findIndex((message) => !isSystemText(message));
-  // There has to be an item, if only the instructions.
+  // The API requires at least one item, so a conversation of system messages only is sent as input.
   const end = start === -1 ? 0 : start;
   const prompts = messages.slice(0, end).map(({ content }) => textOf(content));
   return {
@@ -48,13 +48,13 @@ function toContent(content: MessageContent): string | ResponseInputContent[] {
   return typeof content === 'string' ? content : content.map(toPart);
 }
 
-/** The output of a call may have pictures and files too. */
+/** Unlike in chat completions, the result of a call may contain images and files. */
 function toOutput(content: MessageContent): string | ResponseFunctionCallOutputItem[] {
   if (typeof content === 'string') return content;
   return content.every(({ type }) => type === 'text') ? textOf(content) : content.map(toPart);
 }
 
-/** Parts of chat completions in the API's own types; others are sent as they are. */
+/** Converts the part types of chat completions; other parts are sent unchanged. */
 function toPart(part: ContentPart): ResponseInputContent {
   const { type } = part;
   if (type === 'text') return { type: 'input_text', text: textIn(part['text']), ...cacheMark(part) };
@@ -78,7 +78,7 @@ function toImage(part: ContentPart): ResponseInputImage {
   };
 }
 
-/** Where a prefix that is worth caching ends, in OpenAI's own words; marks of other providers are refused. */
+/** OpenAI's own cache mark. Those of other providers (`cache_control`) are dropped, because the API refuses them. */
 function cacheMark(part: JsonObject): { prompt_cache_breakpoint?: { mode: 'explicit' } } {
   const mark = part['prompt_cache_breakpoint'];
   return isJsonObject(mark) ? { prompt_cache_breakpoint: { mode: 'explicit', ...mark } } : {};

@@ -7,12 +7,12 @@ import { hashOf } from '../remedies/hash-content.ts';
 import type { Recognised, Refused, Remedy } from '../remedies/remedy.ts';
 import { reasoningItems } from './turn-items.ts';
 
-/** What the API may refuse about reasoning. */
+/** What is left out: the request for encrypted reasoning, the request for a summary, or the items of earlier turns. */
 type Subject = 'encrypted' | 'summary' | 'items';
 
 /**
- * Goes without encrypted reasoning where a model has none, without summaries, which OpenAI gives only to organizations that it has verified, and without the
- * reasoning of earlier turns where the backend cannot read it: it is encrypted for one organization, and refused where the items around it have changed.
+ * Three refusals about reasoning. Models that do not reason refuse `include`. OpenAI gives summaries only to verified organizations. Reasoning
+ * of earlier turns is encrypted for one organization, so another key cannot use it.
  */
 export const keptReasoningRemedy: Remedy = {
   kinds: ['kept-reasoning'],
@@ -60,12 +60,12 @@ function lessonAbout(subject: Subject, message: string, content = ''): Lesson {
   return { kind: 'kept-reasoning', subject, change: 'left out', content, warning: { code: 'reasoning_unavailable', message } };
 }
 
-/** The gateway asks for one with every effort; what the caller wants of summaries is theirs. */
+/** True if the gateway added the summary; one that the caller asked for is not left out. */
 function asksForSummary(request: ModelRequest): boolean {
   return request.parameters['reasoning_effort'] !== undefined && !('summary' in reasoningOf(request));
 }
 
-/** The oldest reasoning of a conversation identifies it in all its later requests. */
+/** A hash of the oldest reasoning, which is the same in all later requests of the conversation. */
 function firstReasoningOf({ messages }: ModelRequest): string | undefined {
   const first = messages.find(hasReasoning)?.extra?.[reasoningItems];
   return first === undefined ? undefined : hashOf(first);

@@ -23,7 +23,7 @@ interface ResponsesBackendOptions {
   memory?: RefusalMemory;
 }
 
-/** A backend with OpenAI's Responses API (`POST {baseUrl}/responses`). Nothing is stored there: each request has the whole conversation. */
+/** A backend with OpenAI's Responses API (`POST {baseUrl}/responses`), used without state: every request contains the whole conversation. */
 export function createResponsesBackend(
   connection: OpenAiConnection,
   send: SendOutbound,

@@ -9,25 +9,25 @@ import { toUsage } from '../openai/to-usage.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
 import { reasoningItems, toReturnedItem, type TurnItem } from './turn-items.ts';
 
-/** Items of one answer: the most calls of a round, and as many pieces of text, reasoning and hosted calls around them. */
+/** Output items of one response; far more than the calls of a round, with text, reasoning and hosted calls between them. */
 const maxItems = 1_000;
-/** Characters of the reasoning that is sent back in every later request of the turn. */
+/** Serialized reasoning, which is sent back in every later request of the chat. */
 const maxKeptCharacters = 2 * 1024 * 1024;
 
-/** What of an item may be said in pieces. */
+/** The parts of an item that are streamed in pieces. */
 type Part = 'text' | 'refusal' | 'summary' | 'thinking';
 
 interface OutputItem {
   readonly position: number;
   type: string;
   id: string | undefined;
-  /** The item has arrived as a whole. */
+  /** The complete item has arrived. */
   isDone: boolean;
-  /** Characters that were said of each part. */
+  /** Characters emitted so far, by part. */
   said: Map<string, number>;
   callId: JsonValue | undefined;
   name: JsonValue | undefined;
-  /** Arguments as they came in pieces, and as a whole, which wins. */
+  /** The arguments from deltas, and the complete ones, which take precedence. */
   pieces: string;
   whole: JsonValue | undefined;
   hasAnnotations: boolean;
@@ -40,9 +40,8 @@ interface ReaderOptions {
 }
 
 /**
- * Converts the events of one streamed response, or one whole response, to model events. Text and reasoning are emitted as they arrive; reasoning to keep,
- * calls and usage at the end, so that a cut answer calls nothing. Events may be missing, repeated, or come in another order: whatever comes later of an item adds only
- * what is not there.
+ * Converts a streamed or complete response to model events. Text and reasoning are emitted as they arrive; calls, kept reasoning and usage at
+ * the end, so that a truncated stream calls nothing. Servers omit, repeat and reorder events, so each event adds only what is still missing.
  */
 export class ResponseReader {
   /** The response has ended. */
@@ -64,12 +63,12 @@ export class ResponseReader {
     this.#meter = new OutputLimit(client.name);
   }
 
-  /** Some part of the answer has arrived. */
+  /** Whether any output item has arrived. */
   get hasItems(): boolean {
     return this.#items.length > 0;
   }
 
-  /** Reads an event of a stream. @throws GatewayError for an error in it */
+  /** Reads one event of a stream. @throws GatewayError for an error that it reports */
   read(event: JsonObject): ModelEvent[] {
     this.#events = [];
     const type = textIn(event['type']);
@@ -127,7 +126,7 @@ export class ResponseReader {
     return this.#events;
   }
 
-  /** Reads a response that is not streamed. @throws GatewayError for a response that is none, or has failed */
+  /** Reads a response that is not streamed. @throws GatewayError if it is malformed or has failed */
   readWhole(response: JsonObject): ModelEvent[] {
     this.#events = [];
     const { status, output, error } = response;
@@ -137,12 +136,12 @@ export class ResponseReader {
     return this.#events;
   }
 
-  /** `named`: the status of which the event's name speaks, for a response without one. */
+  /** `named`: the status in the event's name, used if the response has none. */
   #end(response: JsonObject, named: string): void {
     const { status, error, output, usage, incomplete_details: details, service_tier: tier } = response;
     const ending = textIn(status) || named;
     if (ending === 'failed') throw this.#reported(isJsonObject(error) ? error : {});
-    // Cancelled from elsewhere, or a response in the background that has not ended.
+    // It was cancelled, or is still running in the background.
     if (ending !== 'completed' && ending !== 'incomplete') throw this.#client.incomplete();
     if (Array.isArray(output)) this.#addMissing(output);
     if (typeof tier === 'string') this.#events.push({ type: 'extra', level: 'response', fields: { service_tier: tier } });
@@ -157,7 +156,7 @@ export class ResponseReader {
     this.isComplete = true;
   }
 
-  /** Items of the whole output that did not come before it. An item that came under another id or position must not be said twice. */
+  /** Adds items that only the final output has. An item whose id differs there must not be emitted twice, so text and reasoning count only if none were streamed. */
   #addMissing(output: readonly JsonValue[]): void {
     const types = new Set(this.#items.map(({ type }) => type));
     for (const [position, item] of output.entries()) {
@@ -170,7 +169,7 @@ export class ResponseReader {
     }
   }
 
-  /** The item that an event is about. Some servers change its id in the midst, others give every item the same position, or none. */
+  /** Finds or adds the item of an event. Some servers change its id between events; others number all items 0, or none. */
   #itemOf(event: JsonObject, type: string): OutputItem {
     const { output_index: position, item_id: id, item } = event;
     const named = textIn(id) || (isJsonObject(item) ? textIn(item['id']) : '');
@@ -236,7 +235,7 @@ export class ResponseReader {
     this.#say(item, part, textIn(whole).slice(item.said.get(part) ?? 0));
   }
 
-  /** `part`: its kind and its number. Paragraphs separate messages from each other, and so parts of the reasoning. */
+  /** `part`: kind and index. A blank line separates messages, and parts of the reasoning. */
   #say(item: OutputItem, part: string, text: string): void {
     if (text === '') return;
     this.#meter.add(text.length);
@@ -264,7 +263,7 @@ export class ResponseReader {
 
   #addArguments(item: OutputItem, piece: string): void {
     this.#meter.add(piece.length);
-    // Oversized arguments are refused when the call would run; here they only must stop growing.
+    // Oversized arguments are refused when the call would run; here they only have to stop growing.
     if (item.pieces.length <= limits.argumentsBytes) item.pieces += piece;
   }
 
@@ -274,7 +273,7 @@ export class ResponseReader {
     item.whole = whole;
   }
 
-  /** The sources of a hosted search, in the form of chat completions. */
+  /** Citations of a hosted search, in the format of chat completions. */
   #annotate(item: OutputItem, annotations: readonly (JsonValue | undefined)[]): void {
     const cited = annotations.flatMap((annotation): JsonObject[] => {
       if (!isJsonObject(annotation) || annotation['type'] !== 'url_citation' || isDeeperThan(annotation, 2)) return [];
@@ -301,7 +300,7 @@ export class ResponseReader {
     item.turnItem = returned;
   }
 
-  /** Undefined if no reasoning has to be sent back with the calls. A part of it would be refused, so too much of it is dropped as a whole. */
+  /** Undefined if there is nothing to send back. The API refuses a part of a turn's reasoning, so a turn with too much loses all of it. */
   #thought(): JsonObject | undefined {
     if (this.#keptCharacters === 0 || this.#keptCharacters > maxKeptCharacters) return undefined;
     const items = this.#inOrder().flatMap(({ type, turnItem }): TurnItem[] => {
@@ -319,7 +318,7 @@ export class ResponseReader {
     return calls.finish();
   }
 
-  /** Items by their positions. A call that came again under another position is the same one. */
+  /** The items by position, without repetitions of a call. */
   #inOrder(): OutputItem[] {
     const items = this.#items.toSorted((one, other) => one.position - other.position);
     return items.filter((item, index) => !items.slice(0, index).some((before) => isRepeated(before, item)));
@@ -360,20 +359,20 @@ function entriesOf(parts: JsonValue | undefined): [number, JsonObject][] {
   return parts.flatMap((part, index): [number, JsonObject][] => (isJsonObject(part) ? [[index, part]] : []));
 }
 
-/** The word of chat completions for why a response is incomplete. */
+/** Why a response is incomplete, as the finish reason of chat completions. */
 function reasonOf(reason: JsonValue | undefined): string {
   const known = reason as NonNullable<Response.IncompleteDetails['reason']> | undefined;
   return known === 'max_output_tokens' ? 'length' : textIn(known);
 }
 
-/** Codes of an error that a response reports, instead of an HTTP status. Undefined: the server is at fault, or the code says it in other words. */
+/** The HTTP status for the code of an error in a response with status 200. Undefined: a fault of the server, or a code that `client.reported` knows. */
 function statusOfCode(code: string): number | undefined {
   if (/^(?:insufficient_quota|usage_limit_reached)$/.test(code)) return 429;
   if (/^(?:server_is_overloaded|slow_down)$/.test(code)) return 503;
   return /^(?:invalid_|image_|empty_image|unsupported_|failed_to_download)|_policy|data_residency/.test(code) ? 400 : undefined;
 }
 
-/** The names of chat completions, under which usage is added up. */
+/** Renames the counts to those of chat completions, under which usage is summed. */
 function toChatUsage(usage: JsonValue | undefined): JsonValue | undefined {
   if (!isJsonObject(usage)) return undefined;
   const { input_tokens: prompt, output_tokens: completion, total_tokens: total, ...others } = usage;

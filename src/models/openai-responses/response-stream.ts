@@ -9,17 +9,17 @@ import { ServerSentEventReader, type ServerSentEvent } from '../transport/read-s
 import type { ResponseReader } from './response-reader.ts';
 import { withoutMembers } from './without-members.ts';
 
-/** The last event has the whole answer and repeats the request, and may be as long as an answer that is not streamed. */
+/** The last event contains the complete response and repeats the request, so the limit is that of a response that is not streamed. */
 const responseLineBytes = 16 * 1024 * 1024;
 
-/** What a response repeats of its request. */
+/** Members of a response that repeat its request. */
 const echoed = new Set(['instructions', 'input', 'tools']);
-/** The last event repeats the items that came before it. */
+/** The last event repeats all output items. */
 const answered = new Set(['output']);
-/** The members of the response in an event. */
+/** `{"response": {…}}`: the members of the response are the second level. */
 const depthOfResponse = 2;
 
-/** A streamed response. It is complete with its last event, and cut without it. */
+/** A streamed response. Without its last event (`response.completed` or `response.incomplete`) it is incomplete. */
 export class ResponseStream implements AnswerStream {
   fault: unknown;
   readonly #client: BackendClient;

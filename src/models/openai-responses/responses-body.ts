@@ -16,13 +16,13 @@ import { toInput } from './input-items.ts';
 
 interface ResponsesRequest {
   body: JsonObject;
-  /** About parameters that the API has no place for. */
+  /** About parameters that the API does not have. */
   warnings: CallerWarning[];
 }
 
 type Fields = ResponseCreateParamsBase;
 
-/** Parameters of chat completions that the API lacks, and state at OpenAI, which the gateway does without. */
+/** Parameters of chat completions that the API does not have, and those that refer to state at OpenAI. */
 const withoutPlace = [
   'n',
   'stop',
@@ -39,7 +39,7 @@ const withoutPlace = [
   'previous_response_id',
   'prompt',
 ] as const;
-/** What is written from other parts of the request. */
+/** Members that are written from other parts of the request. */
 const own = ['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'stream', 'stream_options', 'store'];
 const renamed = [
   'max_tokens',
@@ -53,10 +53,10 @@ const renamed = [
 const merged = ['include', 'reasoning', 'text', derivedParameters];
 const notPassed = new Set<string>([...withoutPlace, ...own, ...renamed, ...merged]);
 
-/** OpenAI refuses less. */
+/** OpenAI refuses a lower limit. */
 const fewestTokens = 16;
 
-/** The body of `POST /responses`. Nothing is stored; parameters that neither API knows are passed on. */
+/** Builds the body of `POST /responses`. Unknown parameters are passed on, as in chat completions. */
 export function toResponsesRequest(request: ModelRequest): ResponsesRequest {
   const parameters = withoutOllamaOnly(request.parameters);
   const passed = Object.fromEntries(Object.entries(parameters).filter(([name]) => !notPassed.has(name)));
@@ -89,7 +89,7 @@ function toLimit(parameters: JsonObject): { limit: Pick<Fields, 'max_output_toke
   return { limit: { max_output_tokens: fewestTokens }, warnings: [{ code: 'parameter_changed', message }] };
 }
 
-/** A caller's own `reasoning` wins. `summary: null` there means that none is asked for. */
+/** The caller's own `reasoning` takes precedence. `summary: null` means that no summary is requested. */
 function toReasoning(parameters: JsonObject): Pick<Fields, 'reasoning'> {
   const { reasoning_effort: effort } = parameters;
   const given = isJsonObject(parameters['reasoning']) ? parameters['reasoning'] : {};
@@ -115,7 +115,7 @@ function toFormat(format: JsonValue | undefined): ResponseFormatTextConfig | und
   return { ...others, ...(isJsonObject(form) && form) } as unknown as ResponseFormatTextConfig;
 }
 
-/** Encrypted reasoning can be sent back although nothing is stored. `include: null` means that the model has none. */
+/** Requests encrypted reasoning, so that it can be sent back although nothing is stored. `include: null`: the model has none. */
 function toInclude({ include, logprobs }: JsonObject): { include?: ResponseIncludable[] } {
   const wanted = new Set<JsonValue>(Array.isArray(include) ? include : []);
   if (include !== null) wanted.add('reasoning.encrypted_content');
@@ -123,7 +123,7 @@ function toInclude({ include, logprobs }: JsonObject): { include?: ResponseInclu
   return wanted.size === 0 ? {} : { include: [...wanted] as ResponseIncludable[] };
 }
 
-/** Usage comes with every answer here, so only an option about padding is left. */
+/** Every response reports usage, so only the option about padding is passed on. */
 function streamOptions({ stream, parameters }: ModelRequest): JsonObject {
   const options = parameters['stream_options'];
   const padding = stream && isJsonObject(options) ? options['include_obfuscation'] : undefined;
@@ -140,7 +140,7 @@ function toToolFields({ tools, callerTools, toolChoice, parallelToolCalls }: Mod
   };
 }
 
-/** The API takes a function without `strict` for strict, and refuses most schemas then. */
+/** Without `strict`, the API treats a function as strict, and then refuses most schemas. */
 const toFunctionTool = createEntryCache(({ name, description, parameters, strict = false }) => ({
   type: 'function',
   name,
@@ -149,7 +149,7 @@ const toFunctionTool = createEntryCache(({ name, description, parameters, strict
   strict,
 }));
 
-/** A provider's own tools are passed on as they are. */
+/** Hosted tools are passed on unchanged. */
 function toCallerTool(tool: JsonObject): JsonObject {
   const { type, function: body } = tool;
   if (type !== 'function' || !isJsonObject(body)) return tool;
@@ -181,7 +181,7 @@ function leftOut(parameters: JsonObject): CallerWarning[] {
   }));
 }
 
-/** Many clients send every parameter with its default. */
+/** Many clients send parameters with their default values, which need no warning. */
 function hasEffect(name: string, value: JsonValue | undefined): boolean {
   if (value === undefined || value === null || value === false || value === '') return false;
   if (typeof value === 'number') return name === 'seed' || value !== (name === 'n' ? 1 : 0);

@@ -3,18 +3,18 @@ import { textOf, type AssistantMessage, type ToolCall } from '../../core/chat/ch
 import { isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { parseJson } from '../../shared/json/parse-exactly.ts';
 
-/** The field of a message's `extra` with the reasoning of its turn. */
+/** The name in a message's `extra` under which the reasoning of its turn is kept. */
 export const reasoningItems = 'reasoning_items';
 
 /**
- * What `reasoning_items` holds: the output items of a turn in their order. The API takes reasoning back only in front of the item that it led to, so messages
- * and calls, whose content is in the message itself, are there by their type alone.
+ * An entry of `reasoning_items`: the output items of a turn, in order. The API accepts reasoning only before the item that followed it, so
+ * messages and calls are placeholders for what the message itself contains.
  */
 export type TurnItem = { type: 'message'; phase?: string } | { type: 'function_call' } | ({ type: string } & JsonObject);
 
 /**
- * The item as it is sent back, or undefined for one that cannot be. Reasoning without its content would be looked up among stored responses, and nothing is
- * stored. Hosted tools (`web_search_call`) are kept whole. Fields of the answer alone, such as `status`, are refused in reasoning.
+ * The item as it is sent back; undefined if it cannot be. Reasoning without content is refused, because nothing is stored under its id, and so
+ * are members that occur only in answers, such as `status`. Calls of hosted tools (`web_search_call`) are sent back unchanged.
  */
 export function toReturnedItem(item: JsonObject): ({ type: string } & JsonObject) | undefined {
   const { type } = item;
@@ -32,12 +32,12 @@ export function toReturnedItem(item: JsonObject): ({ type: string } & JsonObject
   };
 }
 
-/** Not a reference to a stored item, which may be somebody else's: a client could have written the list. */
+/** Clients can write the list, so other types are dropped: an `item_reference` could name the stored item of somebody else. */
 function isHostedCall(type: string): boolean {
   return type.endsWith('_call') && type !== 'function_call' && type !== 'custom_tool_call';
 }
 
-/** The items of an assistant's turn: its text and calls, and its reasoning where the calls that it led to are still the same. */
+/** The items of an assistant message: text, calls, and the reasoning, unless calls were removed or added since. */
 export function toTurnItems(message: AssistantMessage): ResponseInputItem[] {
   const text = textOf(message.content) || textIn(message.extra?.['refusal']);
   const calls = message.toolCalls.map(toCallItem);
@@ -62,7 +62,7 @@ function inOrder(
       hasSpoken = true;
     }
   }
-  // Reasoning that leads to nothing is refused.
+  // The API refuses reasoning that no other item follows.
   const last = items.findLastIndex(({ type }) => type === 'message' || type === 'function_call');
   return items.slice(0, last + 1);
 }
@@ -73,7 +73,7 @@ function messageItems(text: string, phase?: JsonValue): EasyInputMessage[] {
   return [{ type: 'message', role: 'assistant', content: text, ...(isPhase && { phase }) }];
 }
 
-/** Without the item's own id, by which the API would demand the reasoning before it. Arguments that are no object are refused in every later request. */
+/** Without the item's `id`, with which the API would require its reasoning. Malformed arguments would be refused in every later request. */
 function toCallItem({ id, name, arguments: text }: ToolCall): ResponseFunctionToolCall {
   return { type: 'function_call', call_id: id, name, arguments: isJsonObject(parseJson(text)) ? text : '{}' };
 }

@@ -3,8 +3,8 @@ import { endOfString } from '../../shared/json/json-depth.ts';
 const [quote, colon, comma] = [0x22, 0x3a, 0x2c] as const;
 
 /**
- * JSON text in which these members of the objects at a depth (1: the outermost) are null. One pass that does not parse: a response repeats the whole offer of
- * functions, which may be thousands of values. Invalid JSON stays invalid.
+ * Replaces the values of these members, in objects at this depth (1: the outermost), by null, without parsing the text: a response repeats all
+ * functions on offer, which may be tens of thousands of values. Invalid JSON stays invalid.
  */
 export function withoutMembers(text: string, names: ReadonlySet<string>, atDepth: number): string {
   const pieces: string[] = [];
@@ -40,7 +40,7 @@ function endOfValue(text: string, start: number): number {
       if (depth === 0) return end + 1;
     } else if (isOpening(code)) depth += 1;
     else if (isClosing(code)) {
-      // A number or word ends with the object around it.
+      // The end of the surrounding object ends a number or a literal.
       if (depth === 0) return position;
       depth -= 1;
       if (depth === 0) return position + 1;

@@ -100,13 +100,13 @@ describe('a streamed response', () => {
     ]);
   });
 
-  it('needs no reasoning back after an answer without calls', async () => {
+  it('keeps no reasoning of an answer without calls', async () => {
     const { events } = await readEvents(eventsOfResponse([thinking, messageItem('Seven.')]));
     expect(fold(events)).toMatchObject({ text: 'Seven.', finish: ['stop'] });
     expect(events.some(({ type }) => type === 'thought')).toBe(false);
   });
 
-  it('separates messages by a paragraph', async () => {
+  it('separates messages by a blank line', async () => {
     const { events } = await readEvents(eventsOfResponse([messageItem('First.'), messageItem('Second.', 'msg_2')]));
     expect(fold(events).text).toBe('First.\n\nSecond.');
   });
@@ -132,7 +132,7 @@ describe('a streamed response', () => {
     ).toEqual(['I c', 'ann', 'ot.']);
   });
 
-  it('has the reasoning of models that show it', async () => {
+  it('reads the plain reasoning of open models', async () => {
     const item: ResponseOutputItem = {
       ...thinking,
       summary: [],
@@ -168,7 +168,7 @@ describe('a streamed response', () => {
     expect(fold(events).extras).toContainEqual({ level: 'delta', fields: { annotations: [{ type, url_citation }] } });
   });
 
-  it('has the probabilities of its tokens', async () => {
+  it('passes the log probabilities of its tokens on', async () => {
     const logprobs = [{ token: 'Hi', logprob: -0.1, top_logprobs: [] }];
     const delta = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Hi', logprobs };
     const { events } = await readEvents([delta, ...eventsOfResponse([messageItem('Hi')]).slice(-1)]);
@@ -197,7 +197,7 @@ describe('a streamed response', () => {
     expect(fold(events)).toMatchObject({ text: 'Half an ans', finish: [reason], usage });
   });
 
-  it('gives a call that was cut by its length as it is', async () => {
+  it('keeps the partial arguments of a call that the token limit cut', async () => {
     const cut = { ...callItem('a', 'get_time', '{"zo'), status: 'incomplete' as const };
     const fields: Partial<Response> = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
     expect(fold((await readEvents(eventsOfResponse([cut], fields))).events)).toMatchObject({
@@ -306,7 +306,7 @@ describe('a stream that is not by the book', () => {
     expect(fold(events)).toMatchObject(parallelAnswer);
   });
 
-  it('ends where it is endless', async () => {
+  it('is refused if it is endless', async () => {
     const items = Array.from({ length: 2_000 }, (_, index) => ({
       type: 'response.output_item.added',
       output_index: index,
