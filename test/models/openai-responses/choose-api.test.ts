@@ -137,6 +137,12 @@ describe('an entry for OpenAI itself', () => {
   });
 });
 
+it('an entry for a region of OpenAI uses the Responses API too', async () => {
+  const { ask, paths } = openAi(() => undefined, 'https://eu.api.openai.com/v1');
+  await ask({ model: 'gpt-6-astra', tools: [spec] });
+  expect(paths).toEqual(['/responses']);
+});
+
 it('an entry for another server is asked by chat completions, whatever its models are called', async () => {
   const { ask, paths } = openAi(() => undefined, 'https://llm.example/v1');
   await ask({ model: 'gpt-6-astra', tools: [spec] });
