@@ -38,6 +38,11 @@ export function toOllamaFormat({ schema }: OutputForm, degree: Degree): JsonObje
 }
 
 export const openAiForms: FormDialect = { form: toResponseFormat, withoutReasoning: withoutTemplateReasoning };
+/** The Responses API, whose backend writes `response_format` as `text.format`. */
+export const responsesForms: FormDialect = {
+  form: toResponseFormat,
+  withoutReasoning: (parameters) => (ownValue(parameters, 'reasoning_effort') === 'none' ? undefined : { reasoning_effort: 'none' }),
+};
 export const ollamaForms: FormDialect = {
   form: toOllamaFormat,
   withoutReasoning: (parameters) => (ownValue(parameters, 'think') === false ? undefined : { think: false }),
@@ -279,4 +284,5 @@ function wordsAboutForm(error: unknown): string | undefined {
   return (aboutForm.exec(words) ?? aboutMakingGrammar.exec(words))?.[0];
 }
 
-const aboutForm = /response_format|json_schema|json_object|guided_json|structured[ _]outputs?|\binvalid schema\b|\binvalid format\b/i;
+const aboutForm =
+  /response_format|text\.format|json_schema|json_object|guided_json|structured[ _]outputs?|\binvalid schema\b|\binvalid format\b/i;

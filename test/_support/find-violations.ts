@@ -51,7 +51,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
   { packages: /^(?:preact|@preact\/signals|wouter-preact|marked|@tanstack\/virtual-core)$/, files: /^src\/console\/.+\.tsx?$/ },
-  { packages: /^openai$/, files: /^src\/http\/dialects\/responses\/.+\.ts$/ },
+  { packages: /^openai$/, files: /^src\/(?:http\/dialects\/responses|models\/openai-responses)\/.+\.ts$/ },
   { packages: /^rolldown$/, files: /^src\/packaging\/.+\.ts$/ },
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/(?:demo|models\/demo)\/.+\.ts$/ },
 ];

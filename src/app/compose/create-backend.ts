@@ -3,8 +3,10 @@ import type { ModelLessons } from '../../core/models/model.ts';
 import { passedPaths, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
-import { constrainOutput, ollamaForms, openAiForms } from '../../models/constrain-output.ts';
+import { constrainOutput, ollamaForms, openAiForms, responsesForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
+import { chooseApi } from '../../models/openai-responses/choose-api.ts';
+import { createResponsesBackend } from '../../models/openai-responses/openai-responses.ts';
 import { createOpenAiBackend, embedTexts, listOpenAiModels, type OpenAiConnection } from '../../models/openai/openai-compatible.ts';
 import type { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { repairFunctions } from '../../models/schema-profiles/repair-functions.ts';
@@ -34,6 +36,12 @@ export function createBackend(
   const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
   const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
   const lessonsOf = (model: string): ModelLessons => memory.of(name, model);
+  /** A server with the rest of OpenAI's API: its list of models, embeddings, and what is passed on. */
+  const withOpenAiRoutes = (backend: CatalogBackend['backend']): CreatedBackend => {
+    const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
+    const route = { connection, paths: passedPaths };
+    return { backend: { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) }, route };
+  };
   switch (kind) {
     case 'ollama': {
       const ollama = createOllama(connection, send);
@@ -43,13 +51,20 @@ export function createBackend(
       return { backend: { ...common, isLocal: true, ...ollama, backend }, route };
     }
     case 'openai': {
-      const repaired = repairFunctions(createOpenAiBackend(connection, send, { memory }), schemas ?? profileOf(url), lessonsOf);
-      const backend = constrainOutput(repaired, openAiForms, lessonsOf);
-      const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
-      const route = { connection, paths: passedPaths };
-      return { backend: { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) }, route };
+      const chat = createOpenAiBackend(connection, send, { memory });
+      const profile = schemas ?? profileOf(url);
+      // OpenAI itself has both APIs.
+      const native =
+        profileOf(url) === 'openai'
+          ? chooseApi({ chat, responses: createResponsesBackend(connection, send, { memory }) }, lessonsOf)
+          : chat;
+      const backend = constrainOutput(repairFunctions(native, profile, lessonsOf), openAiForms, lessonsOf);
+      return withOpenAiRoutes(backend);
     }
-    case 'openai-responses':
+    case 'openai-responses': {
+      const native = createResponsesBackend(connection, send, { memory });
+      return withOpenAiRoutes(constrainOutput(repairFunctions(native, schemas ?? 'openai', lessonsOf), responsesForms, lessonsOf));
+    }
     case 'anthropic':
       throw new Error(`Backends of the type ${kind} are not there yet.`);
   }

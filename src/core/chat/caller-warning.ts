@@ -15,6 +15,8 @@ const harmlessCodes: ReadonlySet<unknown> = new Set([
   'tools_unsupported',
   'parameter_renamed',
   'usage_unavailable',
+  'reasoning_unavailable',
+  'responses_api',
   'form_relaxed',
   'kept_for_retry',
 ]);

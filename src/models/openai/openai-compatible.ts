@@ -91,7 +91,7 @@ export function clientOf(connection: OpenAiConnection, send: SendOutbound): Back
 }
 
 /** Decided by the content type alone. A compressed response was not requested and could be a decompression bomb. */
-function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
+export function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
   const encoding = response.headers['content-encoding'] ?? 'identity';
   if (encoding.trim().toLowerCase() !== 'identity') return undefined;
   const type = (response.headers['content-type'] ?? '').toLowerCase();

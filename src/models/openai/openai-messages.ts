@@ -68,10 +68,12 @@ export function toWireMessage(message: ChatMessage): JsonObject {
       return { ...message.extra, role: message.role, content: message.content };
     case 'assistant': {
       const calls = message.toolCalls.map((call) => toWireCall(call));
+      // What other APIs want back is refused here.
+      const { reasoning_items: _items, thinking_blocks: _blocks, ...extra } = message.extra ?? {};
       // `content: null` is only valid with tool calls, or with fields in `extra` (a refusal, audio).
-      const isEmpty = message.content === null && calls.length === 0 && message.extra === undefined;
+      const isEmpty = message.content === null && calls.length === 0 && Object.keys(extra).length === 0;
       const content = isEmpty ? '' : message.content;
-      return { ...message.extra, role: 'assistant', content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
+      return { ...extra, role: 'assistant', content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
     }
     case 'tool': {
       // Gemini's compatible API identifies the function by this name alone if the call had no id.

@@ -8,7 +8,7 @@ import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
 import type { CompletionReader } from './chunks-to-events.ts';
 import { endsEvent, RepeatedForm } from './repeated-form.ts';
-import { ServerSentEventReader, type ServerSentEvent } from './read-server-sent-events.ts';
+import { ServerSentEventReader, type ServerSentEvent } from '../transport/read-server-sent-events.ts';
 
 /** A streamed answer. It ends with `[DONE]`, or with the stream if every choice has its finish reason. */
 export class ChatStream implements AnswerStream {

@@ -51,6 +51,7 @@ export function specInProfile(spec: ToolSpec, backendProfile: SchemaProfile): To
 /** The profile of a server by its address, where the service behind it is known. */
 export function profileOf(baseUrl: string): SchemaProfile {
   const host = URL.parse(baseUrl)?.hostname ?? '';
-  if (host === 'api.openai.com') return 'openai';
+  // Also `eu.api.openai.com` and other regions.
+  if (/(?:^|\.)api\.openai\.com$/.test(host)) return 'openai';
   return /(?:^|\.)(?:generativelanguage|aiplatform)\.googleapis\.com$|-aiplatform\.googleapis\.com$/.test(host) ? 'gemini' : 'plain';
 }

@@ -180,8 +180,8 @@ export class BackendClient {
     return new GatewayError('upstream_incomplete', `The model backend "${this.name}" ended its stream before its answer was complete.`);
   }
 
-  lineTooLong(): GatewayError {
-    const message = `The model backend "${this.name}" sent a line of more than ${limits.upstreamLineBytes} bytes.`;
+  lineTooLong(maxBytes: number = limits.upstreamLineBytes): GatewayError {
+    const message = `The model backend "${this.name}" sent a line of more than ${maxBytes} bytes.`;
     return new GatewayError('upstream_line_too_long', message);
   }
 }

@@ -4,21 +4,28 @@ import { isContainer, type JsonObject, type JsonValue } from '../../shared/json/
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { hasMoreTextThan } from '../../shared/text/text-length.ts';
 
-/** By the parameters, which are the same object in every request. */
-const entries = new WeakMap<JsonObject, { spec: ToolSpec; entry: JsonObject }>();
-/** The JSON of those entries. */
+/** The JSON of the entries of functions. */
 const texts = new WeakMap<object, string>();
 
-/** A function as an entry of `tools`: the same object for the same function, so that its JSON is written once and not for each request. */
-export function toFunctionEntry(spec: ToolSpec): JsonObject {
-  const known = entries.get(spec.parameters);
-  if (known !== undefined && isSame(known.spec, spec)) return known.entry;
-  const copy = { ...spec };
-  const entry = { type: 'function', function: copy };
-  entries.set(copy.parameters, { spec: copy, entry });
-  texts.set(entry, JSON.stringify(entry));
-  return entry;
+/**
+ * Makes the entries of `tools` for functions: the same object for the same function, so that its JSON is written once and not for each request. Cached by
+ * the parameters, which are the same object in every request.
+ */
+export function createEntryCache(toEntry: (spec: ToolSpec) => JsonObject): (spec: ToolSpec) => JsonObject {
+  const entries = new WeakMap<JsonObject, { spec: ToolSpec; entry: JsonObject }>();
+  return (spec) => {
+    const known = entries.get(spec.parameters);
+    if (known !== undefined && isSame(known.spec, spec)) return known.entry;
+    const copy = { ...spec };
+    const entry = toEntry(copy);
+    entries.set(copy.parameters, { spec: copy, entry });
+    texts.set(entry, JSON.stringify(entry));
+    return entry;
+  };
 }
+
+/** A function as an entry of `tools` in chat completions. */
+export const toFunctionEntry = createEntryCache((spec) => ({ type: 'function', function: { ...spec } }));
 
 function isSame(one: ToolSpec, other: ToolSpec): boolean {
   return one.name === other.name && one.description === other.description && one.strict === other.strict;

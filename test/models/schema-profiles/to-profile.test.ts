@@ -197,6 +197,7 @@ describe('any profile', () => {
 
   it.each([
     ['https://api.openai.com/v1', 'openai'],
+    ['https://eu.api.openai.com/v1', 'openai'],
     ['https://generativelanguage.googleapis.com/v1beta/openai', 'gemini'],
     ['https://europe-west1-aiplatform.googleapis.com/v1/x', 'gemini'],
     ['https://api.openai.com.evil.test/v1', 'plain'],

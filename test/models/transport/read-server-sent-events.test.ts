@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { ServerSentEventReader } from '../../../src/models/openai/read-server-sent-events.ts';
-import type { ServerSentEvent } from '../../../src/models/openai/read-server-sent-events.ts';
+import { ServerSentEventReader } from '../../../src/models/transport/read-server-sent-events.ts';
+import type { ServerSentEvent } from '../../../src/models/transport/read-server-sent-events.ts';
 import { cutAt } from '../../_support/model-answers.ts';
 
 async function* inTurn(pieces: Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
