@@ -18,7 +18,7 @@ import { toAnthropicParameters } from './anthropic-parameters.ts';
 import { toAnthropicTools } from './anthropic-tools.ts';
 import { MessageReader } from './message-reader.ts';
 import { MessageStream, requireMessage } from './message-stream.ts';
-import { forcedCallRemedy, prefillRemedy, samplingRemedy, thinkingRemedy } from './refused-fields.ts';
+import { fieldRemedy } from './refused-fields.ts';
 import { WireNames } from './wire-names.ts';
 
 /** `baseUrl` is such as `https://api.anthropic.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
@@ -34,7 +34,6 @@ interface AnthropicBackendOptions {
 }
 
 const apiVersion = '2023-06-01';
-const remedies = [samplingRemedy, thinkingRemedy, forcedCallRemedy, prefillRemedy];
 
 /**
  * A backend with Anthropic's Messages API. Answers are always streamed from it, even if the caller does not stream: long ones would exceed the time
@@ -82,7 +81,7 @@ export function createAnthropicBackend(
       }
     },
   };
-  return applyRemedies(answerOrExplain, remedies, (model) => memory.of(client.name, model));
+  return applyRemedies(answerOrExplain, [fieldRemedy], (model) => memory.of(client.name, model));
 }
 
 function clientOf({ key, headers, ...connection }: AnthropicConnection, send: SendOutbound): BackendClient {
