@@ -4,7 +4,8 @@ import { passedPaths, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { createAnthropicBackend, ListedModels } from '../../models/anthropic/anthropic.ts';
-import { constrainOutput, ollamaForms, openAiForms, toResponseFormat } from '../../models/constrain-output.ts';
+import { anthropicForms } from '../../models/anthropic/anthropic-schemas.ts';
+import { constrainOutput, ollamaForms, openAiForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
 import { createOpenAiBackend, embedTexts, listOpenAiModels, type OpenAiConnection } from '../../models/openai/openai-compatible.ts';
 import type { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
@@ -53,9 +54,7 @@ export function createBackend(
     case 'anthropic': {
       const models = new ListedModels(connection, send);
       const anthropic = createAnthropicBackend(connection, send, { memory, factsOf: (model) => models.factsOf(model) });
-      // Its models do not confuse thinking with an answer in a form, so nobody has to turn it off.
-      const forms = { form: toResponseFormat, withoutReasoning: () => undefined };
-      const backend = constrainOutput(repairFunctions(anthropic, schemas ?? 'plain', lessonsOf), forms, lessonsOf);
+      const backend = constrainOutput(repairFunctions(anthropic, schemas ?? 'plain', lessonsOf), anthropicForms, lessonsOf);
       return { backend: { ...common, isLocal: false, backend, list: (signal) => models.list(signal) } };
     }
     case 'openai-responses':

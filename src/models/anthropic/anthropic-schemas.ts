@@ -1,3 +1,4 @@
+import type { OutputForm } from '../../core/models/model.ts';
 import { alternativesOf, flatten, memberOf, membersOf, type FlatSchema } from '../../shared/json-schema/flatten.ts';
 import { schemaKeywords, schemaMaps, typesOf } from '../../shared/json-schema/keywords.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
@@ -135,3 +136,12 @@ function outputSchema(schema: JsonValue | undefined, depth: number): JsonObject 
   }
   return describeDropped(result, { original: schema, dropped: isKnownFormat ? dropped : new Set([...dropped, 'format']) });
 }
+
+/** How an answer in a form of the gateway's own is asked for. The models do not confuse their thinking with the answer, so nobody has to turn it off. */
+export const anthropicForms = {
+  form({ schema, strictSchema }: OutputForm, degree: string): JsonObject {
+    const enforced = degree === 'schema' ? toOutputSchema(strictSchema ?? schema) : undefined;
+    return enforced === undefined ? {} : { output_config: { format: { type: 'json_schema', schema: enforced } } };
+  },
+  withoutReasoning: (): undefined => undefined,
+};
