@@ -11,7 +11,7 @@ import type {
 
 import { textOf, type AssistantMessage, type ChatMessage, type ToolMessage } from '../../core/chat/chat.ts';
 import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
-import { isJsonObject, ownValue } from '../../shared/json/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import { cacheMarkOf, textBlocks, toBlocks, toTextBlocks, withCacheMark, type ContentPlace } from './anthropic-content.ts';
 import { WireIds, type WireNames } from './wire-names.ts';
 
@@ -56,6 +56,14 @@ export function toAnthropicMessages(messages: readonly ChatMessage[], names: Wir
     }
   }
   return { system, messages: turns.toMessages() };
+}
+
+/** Caches the instructions, with the functions before them, and the conversation so far. */
+export function cachedConversation({ system, messages }: AnthropicConversation, mark: JsonObject | undefined): AnthropicConversation {
+  const last = messages.at(-1);
+  if (mark === undefined || last === undefined || typeof last.content === 'string') return { system, messages };
+  const marked: MessageParam = { ...last, content: withCacheMark(last.content, mark) };
+  return { system: withCacheMark(system, mark), messages: [...messages.slice(0, -1), marked] };
 }
 
 /** Thinking first, unchanged, then the text, then the calls. A turn of thinking only is refused. */

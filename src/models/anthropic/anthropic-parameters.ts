@@ -1,6 +1,7 @@
 import type { MessageCreateParamsBase, OutputConfig, ThinkingConfigParam } from '@anthropic-ai/sdk/resources/messages';
 
 import type { CallerWarning } from '../../core/chat/caller-warning.ts';
+import { forOllamaOnly, withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
@@ -49,7 +50,8 @@ export function toAnthropicParameters(request: ModelRequest, facts: ModelFacts |
   const maxTokens = maxTokensOf(parameters, facts, warnings);
   const thinking = thinkingOf(request, maxTokens, facts);
   const config = { ...outputConfigOf(parameters, facts, warnings), ...(thinking.effort !== undefined && { effort: thinking.effort }) };
-  const own = ownFields.flatMap((name) => (isThere(parameters[name]) ? [[name, parameters[name]]] : []));
+  const foreign = withoutOllamaOnly(parameters);
+  const own = ownFields.flatMap((name) => (isThere(foreign[name]) ? [[name, foreign[name]]] : []));
   const isThinking = thinking.config !== undefined && thinking.config.type !== 'disabled';
   const fields: Fields = {
     max_tokens: maxTokens,
@@ -173,4 +175,10 @@ function outputConfigOf(parameters: JsonObject, facts: ModelFacts | undefined, w
   const reason = isJsonObject(schema) ? 'this schema, or on this model none' : 'JSON without a schema';
   warnings.push(leftOutWarning(`Anthropic's API cannot enforce ${reason} (response_format).`));
   return config;
+}
+
+/** The mark of a Messages client, which it has put into blocks. */
+export function markOfClient(parameters: JsonObject): JsonObject | undefined {
+  const names = parameters[forOllamaOnly];
+  return Array.isArray(names) && names.includes('cache_control') ? { cache_control: parameters['cache_control'] } : undefined;
 }

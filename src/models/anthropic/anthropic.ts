@@ -12,9 +12,9 @@ import { makeCallId } from '../answers/tool-call-assembler.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { BackendClient, type BackendConnection } from '../transport/backend-client.ts';
-import { toAnthropicMessages } from './anthropic-messages.ts';
+import { cachedConversation, toAnthropicMessages } from './anthropic-messages.ts';
 import { factsIn, toModelPage, type ModelFacts } from './anthropic-models.ts';
-import { toAnthropicParameters } from './anthropic-parameters.ts';
+import { markOfClient, toAnthropicParameters } from './anthropic-parameters.ts';
 import { toAnthropicTools } from './anthropic-tools.ts';
 import { MessageReader } from './message-reader.ts';
 import { MessageStream, requireMessage } from './message-stream.ts';
@@ -52,7 +52,8 @@ export function createAnthropicBackend(
     const names = new WireNames();
     const { fields, warnings } = toAnthropicParameters(request, factsOf(model));
     const tools = toAnthropicTools(request, names);
-    const { system, messages: turns } = toAnthropicMessages(messages, names);
+    const conversation = toAnthropicMessages(messages, names);
+    const { system, messages: turns } = cachedConversation(conversation, markOfClient(request.parameters));
     const body = {
       model,
       ...fields,

@@ -63,6 +63,7 @@ async function gateway(answer: (body: JsonObject, count: number) => ScriptStep[]
   };
 }
 
+const listIn = (body: JsonObject | undefined, name: string): JsonObject[] => (body?.[name] ?? []) as JsonObject[];
 const recorded = (name: string): ScriptStep[] => stream([readRecording(name)]);
 /** Two calls, then an answer. */
 const inTwoTurns = (_body: JsonObject, count: number): ScriptStep[] =>
@@ -82,7 +83,7 @@ describe('a chat with a backend of the type anthropic', () => {
       usage: { prompt_tokens: 3_569, completion_tokens: 104, prompt_tokens_details: { cached_tokens: 2_048 } },
     });
     expect(bodies).toHaveLength(2);
-    expect((bodies[0]?.['tools'] as JsonObject[]).map(({ name }) => name)).toEqual(['get_time', 'get_weather']);
+    expect(listIn(bodies[0], 'tools').map(({ name }) => name)).toEqual(['get_time', 'get_weather']);
     expect(bodies[1]?.['messages']).toMatchObject([
       { role: 'user' },
       {
@@ -114,7 +115,7 @@ describe('a chat with a backend of the type anthropic', () => {
     ['/api/chat', { ...question, stream: false }, { done: true, prompt_eval_count: 3_569 }],
   ])('works over %s', async (path, body, expected) => {
     const { post, bodies } = await gateway(inTwoTurns);
-    const answer = await post(path, body as JsonObject);
+    const answer = await post(path, body);
     expect(answer).toMatchObject(expected);
     expect(JSON.stringify(answer)).toContain('It is 14:05 in Zürich 🕑.');
     expect(bodies).toHaveLength(2);
@@ -181,6 +182,21 @@ describe('a chat with a backend of the type anthropic', () => {
       system: [{ text: 'Be brief.', ...mark }],
       messages: [{ content: [{ text: 'hi', ...mark }] }],
     });
-    expect((bodies[0]?.['tools'] as JsonObject[]).at(-1)).toMatchObject({ name: 'own', ...mark });
+    expect(listIn(bodies[0], 'tools').at(-1)).toMatchObject({ name: 'own', ...mark });
+  });
+
+  it('caches for a client of Messages that marks its blocks, and not for others', async () => {
+    const { post, bodies } = await gateway(inTwoTurns);
+    const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } };
+    const said = { role: 'user', content: [{ type: 'text', text: 'What time is it?' }] };
+    await post('/v1/messages', { system: [{ type: 'text', text: 'Be brief.', ...mark }], messages: [said] });
+    for (const body of bodies) {
+      expect(body['system']).toEqual([{ type: 'text', text: 'Be brief.', ...mark }]);
+      const content = listIn(body, 'messages').at(-1)?.['content'] as JsonObject[];
+      expect(content.map((block) => block['cache_control'])).toEqual([...content.slice(1).map(() => undefined), mark.cache_control]);
+    }
+    expect(bodies).toHaveLength(2);
+    await post('/v1/messages', { messages: [said] });
+    expect(JSON.stringify(bodies[2])).not.toContain('cache_control');
   });
 });

@@ -52,12 +52,9 @@ describe('messages', () => {
     expect(messages).toEqual([{ role: 'user', content: [text('a'), text('b')] }]);
   });
 
-  it.each([[[]], [[assistant('Hello!'), user('hi')]], [[{ role: 'system', content: 'Be brief.' } as ChatMessage]]])(
-    'begin with a user',
-    (messages) => {
-      expect(convert(...messages).messages[0]).toEqual({ role: 'user', content: [text('(The conversation begins here.)')] });
-    },
-  );
+  it.each([[[]], [[assistant('Hello!'), user('hi')]], [[{ role: 'system', content: 'Be brief.' }]]])('begin with a user', (messages) => {
+    expect(convert(...messages).messages[0]).toEqual({ role: 'user', content: [text('(The conversation begins here.)')] });
+  });
 
   it('do not end with white space after an answer that is to be continued', () => {
     expect(convert(user('a'), assistant('Once upon \n'), user('b'), assistant('a time \n')).messages.map(({ content }) => content)).toEqual(

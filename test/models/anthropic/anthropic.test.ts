@@ -172,7 +172,7 @@ describe('a streamed answer', () => {
     async (end) => {
       const bytes = readRecording('anthropic-thinking-tools');
       // The last two bytes are the line breaks after the data of `message_stop`.
-      const lengths = [...Array.from({ length: 40 }, (_, index) => bytes.byteLength - 3 - index), ...[1, 100, 500, 1_000, 1_500, 2_000]];
+      const lengths = [...Array.from({ length: 40 }, (_, index) => bytes.byteLength - 3 - index), 1, 100, 500, 1_000, 1_500, 2_000];
       const server = await upstream((_, count) => stream([bytes.subarray(0, lengths[count])], { end }));
       for (const _ of lengths) {
         const { events, error } = await ask(connect(server));
@@ -215,7 +215,7 @@ describe('a streamed answer', () => {
           begin(1, { type: 'tool_use', id: 'b', name: 'two', input: {} }),
           json(1, '{"y"'),
           json(0, '{"x":'),
-          { type: 'content_block_rewind', index: 0 } as { type: string },
+          { type: 'content_block_rewind' },
           begin(2, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
           json(2, '{"query":"x"}'),
           begin(3, { type: 'web_search_tool_result', tool_use_id: 's', content: [] }),

@@ -117,7 +117,8 @@ it('asks a model to go on that does not continue its own message', async () => {
     { role: 'assistant', content: 'Once upon', toolCalls: [] },
   ];
   expect(codesIn(await ask(backend, { messages }))).toEqual(['prefill_refused']);
-  expect((bodies(server)[1]?.['messages'] as JsonObject[]).map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+  const sent = (bodies(server)[1] ?? {})['messages'] as JsonObject[];
+  expect(sent.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });
 
 it('passes on what it knows no remedy for', async () => {
