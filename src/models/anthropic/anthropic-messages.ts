@@ -76,10 +76,10 @@ function assistantBlocks(message: AssistantMessage, ids: WireIds, names: WireNam
     ...cacheMarkOf(extra),
   }));
   const said = [...toTextBlocks(message.content), ...calls];
-  return said.length === 0 ? [] : withCacheMark([...thinkingBlocks(message), ...said], message.extra);
+  return said.length === 0 ? [] : withCacheMark([...thinkingBlocksOf(message), ...said], message.extra);
 }
 
-function thinkingBlocks({ extra }: AssistantMessage): (ThinkingBlockParam | RedactedThinkingBlockParam)[] {
+export function thinkingBlocksOf({ extra }: AssistantMessage): (ThinkingBlockParam | RedactedThinkingBlockParam)[] {
   const blocks = extra === undefined ? undefined : ownValue(extra, 'thinking_blocks');
   if (!Array.isArray(blocks)) return [];
   return blocks.filter((block) => {

@@ -6,6 +6,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelFacts } from './anthropic-models.ts';
+import { thinkingBlocksOf } from './anthropic-messages.ts';
 import { toOutputSchema } from './anthropic-schemas.ts';
 import { isForced } from './anthropic-tools.ts';
 
@@ -51,7 +52,7 @@ export function toAnthropicParameters(request: ModelRequest, facts: ModelFacts |
   const thinking = thinkingOf(request, maxTokens, facts);
   const config = { ...outputConfigOf(parameters, facts, warnings), ...(thinking.effort !== undefined && { effort: thinking.effort }) };
   const foreign = withoutOllamaOnly(parameters);
-  const own = ownFields.flatMap((name) => (isThere(foreign[name]) ? [[name, foreign[name]]] : []));
+  const own = ownFields.flatMap((name) => (isThere(foreign[name]) && !isOpenAiTier(name, foreign[name]) ? [[name, foreign[name]]] : []));
   const isThinking = thinking.config !== undefined && thinking.config.type !== 'disabled';
   const fields: Fields = {
     max_tokens: maxTokens,
@@ -74,6 +75,11 @@ function refuseSeveralAnswers({ n }: JsonObject): void {
 
 function leftOutWarning(reason: string): CallerWarning {
   return { code: 'parameter_left_out', message: `${reason} The model was asked without.` };
+}
+
+/** OpenAI has a parameter of this name too, with other values. */
+function isOpenAiTier(name: string, value: JsonValue | undefined): boolean {
+  return name === 'service_tier' && value !== 'auto' && value !== 'standard_only';
 }
 
 function isThere(value: JsonValue | undefined): boolean {
@@ -132,9 +138,10 @@ interface Thinking {
 
 /**
  * A caller's own `thinking` is sent as it is. `reasoning_effort` is an effort with adaptive thinking where the model has it, or nothing is known of the
- * model; else a budget. A model that must call a function cannot think by a budget: the call is what was demanded.
+ * model; else a budget. With a budget a model cannot be made to call a function, and the call is what was demanded; nor can it go on after calls whose
+ * thinking is not there.
  */
-function thinkingOf({ parameters, toolChoice }: ModelRequest, maxTokens: number, facts: ModelFacts | undefined): Thinking {
+function thinkingOf({ parameters, toolChoice, messages }: ModelRequest, maxTokens: number, facts: ModelFacts | undefined): Thinking {
   const own = ownValue(parameters, 'thinking');
   if (isJsonObject(own)) return { config: own as unknown as ThinkingConfigParam };
   const given = ownValue(parameters, 'reasoning_effort');
@@ -151,8 +158,14 @@ function thinkingOf({ parameters, toolChoice }: ModelRequest, maxTokens: number,
       ...(known !== undefined && { effort: known as NonNullable<OutputConfig['effort']> }),
     };
   }
-  const config = kinds.hasBudget && !isForced(toolChoice) ? budgetOf(effort, maxTokens) : undefined;
+  const config = kinds.hasBudget && !isForced(toolChoice) && !lacksThinking(messages) ? budgetOf(effort, maxTokens) : undefined;
   return config === undefined ? {} : { config };
+}
+
+/** A client may send a call back without the thinking before it, or another model may have made it. */
+function lacksThinking(messages: ModelRequest['messages']): boolean {
+  const last = messages.findLast((message) => message.role === 'assistant');
+  return last !== undefined && last.toolCalls.length > 0 && thinkingBlocksOf(last).length === 0;
 }
 
 /** Leaves half of the answer's tokens to the answer. Undefined where that is less than the smallest budget. */

@@ -17,9 +17,11 @@ interface AnthropicTools {
  */
 export function toAnthropicTools(request: ModelRequest, names: WireNames): AnthropicTools {
   const own = request.tools.map(({ name, description, parameters }) => toTool({ name: names.toWire(name), description, parameters }));
-  const tools: ToolUnion[] = [...own, ...request.callerTools.map((entry) => callerTool(entry, names))];
+  const all: ToolUnion[] = [...own, ...request.callerTools.map((entry) => callerTool(entry, names))];
+  const allowed = allowedIn(request.toolChoice);
+  const tools = allowed === undefined ? all : all.filter((tool) => 'name' in tool && allowed.names.has(names.fromWire(tool.name)));
   if (tools.length === 0) return {};
-  const choice = toChoice(request, names);
+  const choice = toChoice(allowed === undefined ? request : { ...request, toolChoice: allowed.mode }, names);
   return { tools, ...(choice !== undefined && { tool_choice: choice }) };
 }
 
@@ -68,4 +70,14 @@ function toChoice({ toolChoice: choice, parallelToolCalls }: ModelRequest, names
 /** Whether the model has to call a function. */
 export function isForced(choice: ModelRequest['toolChoice']): boolean {
   return choice === 'required' || (isJsonObject(choice) && choice['type'] !== 'auto' && choice['type'] !== 'none');
+}
+
+/** OpenAI's `allowed_tools`: unlisted functions are not offered. */
+function allowedIn(choice: ModelRequest['toolChoice']): { names: ReadonlySet<string>; mode: 'auto' | 'required' } | undefined {
+  if (!isJsonObject(choice) || choice['type'] !== 'allowed_tools') return undefined;
+  const nested = ownValue(choice, 'allowed_tools');
+  const { mode, tools } = isJsonObject(nested) ? nested : choice;
+  const entries = Array.isArray(tools) ? tools.filter(isJsonObject) : [];
+  const names = entries.map((entry) => textIn((isJsonObject(entry['function']) ? entry['function'] : entry)['name']));
+  return { names: new Set(names), mode: mode === 'required' ? 'required' : 'auto' };
 }

@@ -40,6 +40,8 @@ export class MessageReader {
   #usage: JsonObject = {};
   #ending: JsonObject = {};
   #hasBegun = false;
+  #hasSpoken = false;
+  #needsGap = false;
 
   constructor(context: MessageContext) {
     this.#context = context;
@@ -112,6 +114,8 @@ export class MessageReader {
   #start(start: JsonObject, index: JsonValue, events: ModelEvent[]): void {
     this.#hasBegun = true;
     if (isDeeperThan(start, limits.jsonDepth)) return;
+    // Between two texts the model has thought, or used a tool of Anthropic's; texts in a row are one text with sources.
+    this.#needsGap ||= this.#hasSpoken && this.#blocks.at(-1)?.start['type'] !== 'text';
     const block: Block = { start, thinking: '', signature: '', input: '' };
     this.#blocks.push(block);
     this.#open.set(index, block);
@@ -142,7 +146,10 @@ export class MessageReader {
 
   #say(text: string, events: ModelEvent[]): void {
     this.#context.meter.add(text.length);
-    if (text !== '') events.push({ type: 'text', text });
+    if (text === '') return;
+    events.push({ type: 'text', text: this.#needsGap ? `\n\n${text}` : text });
+    this.#needsGap = false;
+    this.#hasSpoken = true;
   }
 
   #think(block: Block | undefined, text: string, events: ModelEvent[]): void {

@@ -43,6 +43,8 @@ function samplingIn({ parameters }: ModelRequest): string {
 
 const effortName = 'reasoning_effort';
 const aboutThinking = /\b(?:adaptive )?thinking\b|\beffort\b|\boutput_config\b/i;
+/** The thinking of earlier turns, which has to come back as it was. */
+const aboutBlocks = /\bsignature\b|cannot be modified/i;
 /** Half of it is the budget where the caller sets no limit. */
 const usualMaxTokens = 8_192;
 
@@ -51,8 +53,7 @@ const thinkingField: RefusedField = {
   subjects: [effortName],
   recognise({ refusal, request, made }) {
     const pointsAt = aboutThinking.exec(refusal.message)?.[0];
-    // A place in the messages: it is about the blocks of earlier turns.
-    if (pointsAt === undefined || !hasEffort(request) || /messages\.\d/.test(refusal.message)) return undefined;
+    if (pointsAt === undefined || !hasEffort(request) || aboutBlocks.test(refusal.message)) return undefined;
     const before = made.find(({ subject }) => subject === effortName)?.change;
     if (before === 'left out') return undefined;
     return own(lessonAboutThinking(before === undefined && !isForced(request.toolChoice) ? 'budget' : 'left out', request), pointsAt);

@@ -14,6 +14,7 @@ const user = (content: ChatMessage['content']): ChatMessage => ({ role: 'user', 
 const assistant = (content: string | null, toolCalls: ToolCall[] = []): ChatMessage => ({ role: 'assistant', content, toolCalls });
 const call = (id: string, args = '{}', name = 'f'): ToolCall => ({ id, name, arguments: args });
 const result = (toolCallId: string, content: ChatMessage['content']): ChatMessage => ({ role: 'tool', toolCallId, content: content ?? '' });
+const instruction: ChatMessage = { role: 'system', content: 'Be brief.' };
 const mark = { cache_control: { type: 'ephemeral' } };
 const idsIn = ({ messages }: Converted): unknown[] =>
   messages.flatMap(({ content }) =>
@@ -52,7 +53,7 @@ describe('messages', () => {
     expect(messages).toEqual([{ role: 'user', content: [text('a'), text('b')] }]);
   });
 
-  it.each([[[]], [[assistant('Hello!'), user('hi')]], [[{ role: 'system', content: 'Be brief.' }]]])('begin with a user', (messages) => {
+  it.each([[[]], [[assistant('Hello!'), user('hi')]], [[instruction]]])('begin with a user', (messages) => {
     expect(convert(...messages).messages[0]).toEqual({ role: 'user', content: [text('(The conversation begins here.)')] });
   });
 

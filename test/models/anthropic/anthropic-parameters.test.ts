@@ -70,6 +70,10 @@ describe('other parameters', () => {
     });
   });
 
+  it.each(['default', 'flex'])("leave out OpenAI's service tier %s", (tier) => {
+    expect(convert({ service_tier: tier })).toEqual({ fields: { max_tokens: 8_192 }, warnings: [] });
+  });
+
   it.each([
     [1.5, 1],
     [-1, 0],
@@ -139,6 +143,17 @@ describe('reasoning_effort', () => {
   it('is nothing where the answer is too short for a budget, or a call is forced beside one', () => {
     expect(convert({ reasoning_effort: 'high', max_tokens: 2_000 }, budgeted).fields).toEqual({ max_tokens: 2_000 });
     expect(convert({ reasoning_effort: 'high' }, budgeted, { toolChoice: 'required' }).fields).toEqual({ max_tokens: 64_000 });
+  });
+
+  it('is no budget after a call without its thinking, which was refused', () => {
+    const turn = { role: 'assistant', content: null, toolCalls: [{ id: 'a', name: 'f', arguments: '{}' }] } as const;
+    const result = { role: 'tool', toolCallId: 'a', content: 'x' } as const;
+    const extra = { thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }] };
+    const thinkingAfter = (message: ModelRequest['messages'][number], facts: ModelFacts): unknown =>
+      convert({ reasoning_effort: 'low' }, facts, { messages: [message, result] }).fields['thinking'];
+    expect(thinkingAfter({ ...turn, toolCalls: [...turn.toolCalls] }, budgeted)).toBeUndefined();
+    expect(thinkingAfter({ ...turn, toolCalls: [...turn.toolCalls], extra }, budgeted)).toMatchObject({ type: 'enabled' });
+    expect(thinkingAfter({ ...turn, toolCalls: [...turn.toolCalls] }, adaptive)).toMatchObject({ type: 'adaptive' });
   });
 
   it('turns thinking off where that is possible', () => {

@@ -98,6 +98,16 @@ describe('the choice of a function', () => {
   });
 });
 
+it('offers only the functions that are allowed', () => {
+  const callerTools = ['a.b', 'c'].map((name) => ({ type: 'function', function: { name } }));
+  const named = { type: 'function', function: { name: 'a.b' } };
+  const nested = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [named] } };
+  const input = { input_schema: { type: 'object', properties: {} } };
+  expect(convert({ callerTools, toolChoice: nested })).toEqual({ tools: [{ name: 'a_b', ...input }], tool_choice: { type: 'any' } });
+  const flat = { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'c' }] };
+  expect(convert({ callerTools, toolChoice: flat })).toEqual({ tools: [{ name: 'c', ...input }] });
+});
+
 describe('the form of an answer', () => {
   it('keeps what Anthropic enforces, and says the rest in words', () => {
     const form = {

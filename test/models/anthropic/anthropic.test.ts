@@ -238,6 +238,26 @@ describe('a streamed answer', () => {
     });
   });
 
+  it('has a gap between texts with something else in between, and none between texts in a row', async () => {
+    const search = {
+      type: 'content_block_start',
+      index: 1,
+      content_block: { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+    };
+    const server = await upstream(
+      stream(frames(start, ...text('Searching.'), search, ...text('Found', 2), ...text(' it.', 3), ...stopped('end_turn'))),
+    );
+    expect(fold((await ask(connect(server))).events).text).toBe('Searching.\n\nFound it.');
+  });
+
+  it('ends at a line that is too long, or has too many values', async () => {
+    const long = `data: {"type":"ping","x":"${'x'.repeat(1024 * 1024)}"}\n\n`;
+    const wide = `data: {"type":"ping","x":[${'0,'.repeat(40_000)}0]}\n\n`;
+    const server = await upstream((_, count) => stream([count === 0 ? long : wide]));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_line_too_long' });
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_invalid_response' });
+  });
+
   it('has calls without input or id, and a call that was cut off by the limit', async () => {
     const call = (id: unknown, index: number): { type: string } =>
       ({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name: 'f', input: {} } }) as { type: string };

@@ -89,6 +89,14 @@ describe('a model that thinks in another way', () => {
     expect(bodies(server)[4]).toMatchObject({ tool_choice: { type: 'any' } });
   });
 
+  it('is asked without thinking where the thinking before a call is missing', async () => {
+    const { server, backend } = await refusing(({ thinking }) =>
+      thinking === undefined ? undefined : 'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.',
+    );
+    expect(codesIn(await ask(backend, { parameters: { reasoning_effort: 'low' } }))).toContain('parameter_refused');
+    expect(bodies(server).at(-1)).not.toHaveProperty('thinking');
+  });
+
   it('keeps what the caller wrote in the form of the API, with its refusal', async () => {
     const { server, backend } = await refusing(() => 'thinking.type.enabled is not supported for this model.');
     const parameters = { thinking: { type: 'enabled', budget_tokens: 2_000 }, reasoning_effort: 'low' };
