@@ -84,13 +84,10 @@ export function thinkingBlocksOf({ extra }: AssistantMessage): (ThinkingBlockPar
   if (!Array.isArray(blocks)) return [];
   return blocks.filter((block) => {
     if (!isJsonObject(block)) return false;
-    // Thinking of other servers has no signature, and would be refused.
-    return block['type'] === 'thinking' ? isText(block['signature']) : block['type'] === 'redacted_thinking' && isText(block['data']);
+    const { type, signature, data } = block;
+    // Without the field it would be refused. An imitator's is empty, and it wants its thinking back.
+    return type === 'thinking' ? typeof signature === 'string' : type === 'redacted_thinking' && typeof data === 'string';
   }) as unknown as (ThinkingBlockParam | RedactedThinkingBlockParam)[];
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value !== '';
 }
 
 /** Undefined for a result without a call. */

@@ -96,7 +96,7 @@ function maxTokensOf(parameters: JsonObject, facts: ModelFacts | undefined, warn
   const wanted = parameters['max_completion_tokens'] ?? parameters['max_tokens'];
   if (typeof wanted !== 'number') return most ?? defaultMaxTokens;
   if (most === undefined || wanted <= most) return wanted;
-  warnings.push({ code: 'parameter_lowered', message: `The model writes at most ${most} tokens; max_tokens was lowered from ${wanted}.` });
+  warnings.push({ code: 'parameter_changed', message: `The model writes at most ${most} tokens; max_tokens was lowered from ${wanted}.` });
   return most;
 }
 
@@ -127,7 +127,7 @@ function samplingOf({ temperature, top_p, top_k }: JsonObject, isThinking: boole
   if (wanted === undefined || (wanted >= 0 && wanted <= 1)) return sampling;
   const nearest = wanted < 0 ? 0 : 1;
   const message = `Anthropic's temperature is between 0 and 1; ${nearest} was sent instead of ${wanted}.`;
-  warnings.push({ code: 'parameter_lowered', message });
+  warnings.push({ code: 'parameter_changed', message });
   return { ...sampling, temperature: nearest };
 }
 

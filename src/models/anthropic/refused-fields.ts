@@ -126,6 +126,7 @@ const fields = [samplingField, thinkingField, forcedCallField, prefillField];
 export const fieldRemedy: Remedy = {
   kinds: ['parameter'],
   maxRepeats: 7,
+  reason: 'form_refused',
   recognise(refused) {
     if (!isRefusalOfRequest(refused.refusal)) return undefined;
     for (const field of fields) {

@@ -37,7 +37,7 @@ describe('max_tokens', () => {
   it('is lowered to what the model can write, with a warning', () => {
     const { fields, warnings } = convert({ max_tokens: 200_000 }, adaptive);
     expect(fields).toEqual({ max_tokens: 128_000 });
-    expect(warnings).toEqual(['parameter_lowered: The model writes at most 128000 tokens; max_tokens was lowered from 200000.']);
+    expect(warnings).toEqual(['parameter_changed: The model writes at most 128000 tokens; max_tokens was lowered from 200000.']);
   });
 });
 
@@ -80,7 +80,7 @@ describe('other parameters', () => {
   ])('temperature %f becomes %f, with a warning', (given, sent) => {
     const { fields, warnings } = convert({ temperature: given });
     expect(fields).toEqual({ max_tokens: 8_192, temperature: sent });
-    expect(warnings).toEqual([`parameter_lowered: Anthropic's temperature is between 0 and 1; ${sent} was sent instead of ${given}.`]);
+    expect(warnings).toEqual([`parameter_changed: Anthropic's temperature is between 0 and 1; ${sent} was sent instead of ${given}.`]);
   });
 
   it('without a place are left out, with a warning if somebody has chosen them', () => {
