@@ -28,18 +28,15 @@ const samplingField: RefusedField = {
     const name = sampling.find((one) => isLeft(one) && new RegExp(`\\b${one}\\b`).test(refusal.message));
     if (name === undefined) return undefined;
     const warning = { code: 'parameter_refused', message: `The model refuses ${name}; it is asked without it.` };
-    return own({ subject: name, change: 'left out', content: samplingIn(request), warning }, name);
+    return own({ subject: name, change: 'left out', content: '', warning }, name);
   },
   change(request, { subject }) {
     const { [subject]: _refused, ...parameters } = request.parameters;
     return { ...request, parameters };
   },
-  concerns: ({ subject, content }, request) => request.parameters[subject] !== undefined && content === samplingIn(request),
+  // That it holds for the same values only is seen to by the memory.
+  concerns: ({ subject }, request) => request.parameters[subject] !== undefined,
 };
-
-function samplingIn({ parameters }: ModelRequest): string {
-  return sampling.filter((name) => parameters[name] !== undefined).join(' ');
-}
 
 const effortName = 'reasoning_effort';
 const aboutThinking = /\b(?:adaptive )?thinking\b|\beffort\b|\boutput_config\b/i;
