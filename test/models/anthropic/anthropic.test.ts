@@ -104,6 +104,25 @@ describe('the request', () => {
     expect(server.requests[0]?.body).toContain('"input":{"id":12345678901234567890,');
   });
 
+  it('offers functions under names that the API takes, and gives their calls under their own', async () => {
+    const call = { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 't', name: 'files_read', input: {} } };
+    const server = await upstream(stream(frames(start, call, ...stopped('tool_use'))));
+    const callerTools = [{ type: 'function', function: { name: 'files.read', parameters: { type: 'object' } } }];
+    const toolChoice = { type: 'function', function: { name: 'files.read' } };
+    const messages: ModelRequest['messages'] = [
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: null, toolCalls: [{ id: 'a', name: 'files.read', arguments: '{}' }] },
+      { role: 'tool', toolCallId: 'a', content: 'x' },
+    ];
+    const { events } = await ask(connect(server), { callerTools, toolChoice, messages });
+    expect(fold(events).calls).toEqual([{ id: 't', name: 'files.read', arguments: '{}' }]);
+    expect(server.requests[0]?.json()).toMatchObject({
+      tools: [{ name: 'files_read' }],
+      tool_choice: { type: 'tool', name: 'files_read' },
+      messages: [{}, { content: [{ name: 'files_read' }] }, {}],
+    });
+  });
+
   it('is refused for a bare prompt', async () => {
     const { error } = await ask(connect({ origin: 'http://127.0.0.1:9' }), { completion: {} });
     expect(error).toMatchObject({ code: 'invalid_request', param: 'model' });
