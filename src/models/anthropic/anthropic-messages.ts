@@ -102,24 +102,42 @@ function resultBlock({ toolCallId, content, extra }: ToolMessage, ids: WireIds, 
 
 interface Turn {
   role: 'user' | 'assistant';
-  results: ToolResultBlockParam[];
   blocks: ContentBlockParam[];
+  /** Of its calls. */
+  results: ToolResultBlockParam[];
 }
 
-/** Messages of the same role become one. */
+const lostResult = 'The result of this call is not in the conversation.';
+
+/**
+ * Messages of the same role become one. The results of an answer's calls begin the message after it, wherever they were, and none is missing: Anthropic
+ * refuses anything else.
+ */
 class Turns {
   readonly #turns: Turn[] = [];
+  readonly #turnByCall = new Map<string, Turn>();
 
   add(role: Turn['role'], blocks: readonly ContentBlockParam[]): void {
-    if (blocks.length > 0) this.#turnOf(role).blocks.push(...blocks);
+    if (blocks.length === 0) return;
+    const turn = this.#turnOf(role);
+    turn.blocks.push(...blocks);
+    for (const block of blocks) if (block.type === 'tool_use') this.#turnByCall.set(block.id, turn);
   }
 
   addResult(result: ToolResultBlockParam): void {
-    this.#turnOf('user').results.push(result);
+    this.#turnByCall.get(result.tool_use_id)?.results.push(result);
   }
 
   toMessages(): MessageParam[] {
-    const messages = this.#turns.map(({ role, results, blocks }): MessageParam => ({ role, content: [...results, ...blocks] }));
+    const messages: MessageParam[] = [];
+    let results: ToolResultBlockParam[] = [];
+    for (const turn of this.#turns) {
+      const content = turn.role === 'user' ? [...results, ...turn.blocks] : turn.blocks;
+      if (turn.role === 'assistant' && results.length > 0) messages.push({ role: 'user', content: results });
+      messages.push({ role: turn.role, content });
+      results = resultsOf(turn);
+    }
+    if (results.length > 0) messages.push({ role: 'user', content: results });
     const last = messages.pop();
     const ending = last?.role === 'assistant' ? withoutTrailingSpace(last) : last;
     const all = ending === undefined ? messages : [...messages, ending];
@@ -128,11 +146,20 @@ class Turns {
 
   #turnOf(role: Turn['role']): Turn {
     const last = this.#turns.at(-1);
-    if (last?.role === role) return last;
+    // What is said after calls was said after their results.
+    if (last?.role === role && !last.blocks.some(({ type }) => type === 'tool_use')) return last;
     const turn: Turn = { role, results: [], blocks: [] };
     this.#turns.push(turn);
     return turn;
   }
+}
+
+function resultsOf({ blocks, results }: Turn): ToolResultBlockParam[] {
+  const answered = new Set(results.map(({ tool_use_id: id }) => id));
+  const lost = blocks.flatMap((block): ToolResultBlockParam[] =>
+    block.type === 'tool_use' && !answered.has(block.id) ? [{ type: 'tool_result', tool_use_id: block.id, content: lostResult }] : [],
+  );
+  return [...results, ...lost];
 }
 
 /** An answer that is to be continued must not end with white space. */

@@ -125,6 +125,39 @@ describe('calls and results', () => {
     ]);
   });
 
+  it('have their results right after them, wherever those were, and none is missing', () => {
+    const { messages } = convert(
+      user('go'),
+      assistant(null, [call('a'), call('b')]),
+      user('wait'),
+      result('b', 'late'),
+      assistant(null, [call('c')]),
+      assistant('Well.'),
+    );
+    const lost = 'The result of this call is not in the conversation.';
+    expect(messages.slice(1).map(({ role, content }) => ({ role, content }))).toMatchObject([
+      { role: 'assistant', content: [{ id: 'a' }, { id: 'b' }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'b', content: 'late' }, { tool_use_id: 'a', content: lost }, text('wait')],
+      },
+      { role: 'assistant', content: [{ id: 'c' }] },
+      { role: 'user', content: [{ tool_use_id: 'c', content: lost }] },
+      { role: 'assistant', content: [text('Well.')] },
+    ]);
+  });
+
+  it('of several rounds stay rounds', () => {
+    const { messages } = convert(
+      user('go'),
+      assistant(null, [call('a')]),
+      result('a', 'x'),
+      assistant(null, [call('b')]),
+      result('b', 'y'),
+    );
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user']);
+  });
+
   it('have results with pictures and cache marks', () => {
     const content = [text('A chart:') as never, { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }];
     const { messages } = convert(user('go'), assistant(null, [call('a')]), { ...result('a', content), extra: mark });
