@@ -147,7 +147,7 @@ class Turns {
   #turnOf(role: Turn['role']): Turn {
     const last = this.#turns.at(-1);
     // What is said after calls was said after their results.
-    if (last?.role === role && !last.blocks.some(({ type }) => type === 'tool_use')) return last;
+    if (last?.role === role && (role === 'user' || !last.blocks.some(({ type }) => type === 'tool_use'))) return last;
     const turn: Turn = { role, results: [], blocks: [] };
     this.#turns.push(turn);
     return turn;
