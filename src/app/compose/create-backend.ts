@@ -3,6 +3,8 @@ import type { ModelLessons } from '../../core/models/model.ts';
 import { passedPaths, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
+import { createAnthropicBackend, ListedModels } from '../../models/anthropic/anthropic.ts';
+import { anthropicForms } from '../../models/anthropic/anthropic-schemas.ts';
 import { constrainOutput, ollamaForms, openAiForms, responsesForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
 import { chooseApi } from '../../models/openai-responses/choose-api.ts';
@@ -65,7 +67,11 @@ export function createBackend(
       const native = createResponsesBackend(connection, send, { memory });
       return withOpenAiRoutes(constrainOutput(repairFunctions(native, schemas ?? 'openai', lessonsOf), responsesForms, lessonsOf));
     }
-    case 'anthropic':
-      throw new Error(`Backends of the type ${kind} are not there yet.`);
+    case 'anthropic': {
+      const models = new ListedModels(connection, send);
+      const anthropic = createAnthropicBackend(connection, send, { memory, factsOf: (model) => models.factsOf(model) });
+      const backend = constrainOutput(repairFunctions(anthropic, schemas ?? 'plain', lessonsOf), anthropicForms, lessonsOf);
+      return { backend: { ...common, isLocal: false, backend, list: (signal) => models.list(signal) } };
+    }
   }
 }

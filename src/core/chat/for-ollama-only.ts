@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../shared/json/json.ts';
 
 /**
- * The key in a request's `parameters` that lists the names of those which only an Ollama backend gets. They come from a client that takes the gateway
- * for an Ollama and sends such things as `keep_alive` with every chat: servers with OpenAI's API would refuse them.
+ * The key in a request's `parameters` that lists the names of those which no server with OpenAI's API gets, because it would refuse them. They come from a
+ * client that takes the gateway for an Ollama and sends such things as `keep_alive` with every chat, or from one of Anthropic's.
  */
 export const forOllamaOnly = 'for_ollama_only';
 

@@ -6,8 +6,10 @@ export function toFinishReason(reason: string | undefined, hasCalls: boolean): F
     case 'length':
     case 'max_tokens':
     case 'model_length':
+    case 'model_context_window_exceeded':
       return 'length';
     case 'content_filter':
+    case 'refusal':
       return 'content_filter';
     default:
       return hasCalls ? 'tool_calls' : 'stop';

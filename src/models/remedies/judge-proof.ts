@@ -26,6 +26,7 @@ const neutralParameters: ReadonlySet<string> = new Set([
   'num_predict',
   'num_ctx',
   'keep_alive',
+  'cache_control',
   'presence_penalty',
   'frequency_penalty',
   'repeat_penalty',

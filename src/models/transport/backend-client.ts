@@ -22,8 +22,9 @@ import { writeBody } from './write-body.ts';
 export interface BackendConnection {
   /** Absolute; a path and a query string are kept. A user and password in it become Basic authorization. */
   baseUrl: string;
-  /** Sent as a bearer token. */
+  /** Sent as a bearer token, or as it is in `keyHeader`. */
   key?: string | undefined;
+  keyHeader?: 'x-api-key';
   /** Replace the gateway's own headers of the same name. */
   headers?: Record<string, string>;
   /** From the request to the response headers; for Ollama that includes loading the model. */
@@ -72,12 +73,13 @@ export class BackendClient {
     const { username, password } = this.#base;
     this.#base.username = '';
     this.#base.password = '';
-    const { key = '', headers = {} } = connection;
+    const { key = '', keyHeader, headers = {} } = connection;
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const basic = username === '' ? '' : `Basic ${Buffer.from(credentials).toString('base64')}`;
-    const authorization = key === '' ? basic : `Bearer ${key}`;
+    const authorization = key === '' || keyHeader !== undefined ? basic : `Bearer ${key}`;
     const own = {
       ...(authorization !== '' && { authorization }),
+      ...(key !== '' && keyHeader !== undefined && { [keyHeader]: key }),
       ...Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
     };
     const get = { accept: 'application/json', 'accept-encoding': 'identity' };

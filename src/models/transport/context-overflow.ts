@@ -11,6 +11,7 @@ const wordings = [
   /\b(?:longer|larger|greater) than the (?:model's |maximum )?context (?:size|length|window)\b/iu,
   // Anthropic, Bedrock.
   /\b(?:prompt|input) is too long\b/iu,
+  /\bexceed context limit\b/iu,
   // Gemini.
   /\binput token count .{0,40}exceeds the maximum number of tokens\b/iu,
 ];

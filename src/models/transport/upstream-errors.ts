@@ -210,6 +210,8 @@ function toStatus(error: JsonObject): number | undefined {
     if (typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600) return status;
   }
   const words = wordsOf(error);
+  // Anthropic's, which it reports within streams too.
+  if (/overloaded_error/i.test(words)) return 529;
   if (/rate_?limit|too_many_requests|resource_exhausted/i.test(words)) return 429;
   if (/authentication|permission|invalid_api_key|unauthorized|unauthenticated/i.test(words)) return 401;
   if (/invalid_?request|bad_?request|context_length|invalid_argument|badrequest/i.test(words)) return 400;

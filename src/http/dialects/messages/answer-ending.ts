@@ -54,14 +54,15 @@ function matchedSequence(fields: JsonObject, stopSequences: readonly string[]): 
   return stopSequences.find((wanted) => wanted === fields['stop_reason'] || wanted === fields['matched_stop']);
 }
 
-/** Anthropic's `input_tokens` are those that were not read from a cache. Without a report of the backend, nothing is known. */
+/** Anthropic's `input_tokens` are those that were neither read from a cache nor written to it. Without a report of the backend, nothing is known. */
 export function toUsage(usage: Usage | undefined): JsonObject {
   const cached = usageDetail(usage, 'prompt_tokens_details', 'cached_tokens');
+  const created = usageDetail(usage, 'prompt_tokens_details', 'cache_creation_tokens') ?? 0;
   const thinking = usageDetail(usage, 'completion_tokens_details', 'reasoning_tokens');
   return {
-    input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0)),
+    input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0) - created),
     output_tokens: usage?.completion_tokens ?? 0,
-    cache_creation_input_tokens: 0,
+    cache_creation_input_tokens: created,
     cache_read_input_tokens: cached ?? 0,
     output_tokens_details: thinking === undefined ? null : { thinking_tokens: thinking },
     server_tool_use: null,

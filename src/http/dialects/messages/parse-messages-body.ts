@@ -9,6 +9,7 @@ import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import type { ParsedRequest } from '../dialect.ts';
 import { modelParams, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
+import { cacheMarkIn } from './cache-mark.ts';
 import type { MessageOptions } from './message-answer.ts';
 import { bodySchema, type Body, type CountedBody } from './messages-body-schema.ts';
 import { readConversation } from './read-messages.ts';
@@ -62,7 +63,7 @@ function modelParameters(body: Body): JsonObject {
     response_format: format ? { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: format.schema } } : undefined,
   });
   const derived = withoutUndefined({ max_tokens: body.max_tokens, reasoning_effort: effortOf(body) });
-  return withOllamaOnly(withDerived(wanted, derived), thinkingSwitch(body));
+  return withOllamaOnly(withDerived(wanted, derived), { ...thinkingSwitch(body), ...cacheMarkIn(body) });
 }
 
 /** OpenAI refuses longer ones. */
