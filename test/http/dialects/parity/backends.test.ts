@@ -67,7 +67,7 @@ function withoutLoss(asked: readonly JsonObject[]): JsonObject[] {
   }));
 }
 
-describe.each(backendKinds.filter((k) => k === 'openai' || k === 'ollama'))('before a backend of the kind %s', (kind) => {
+describe.each(backendKinds)('before a backend of the kind %s', (kind) => {
   const before = gatewayBefore(kind);
   afterAll(async () => (await before.gateway).app.close());
 

@@ -325,7 +325,8 @@ const anthropic: WireFormat = {
     ],
     tools: objectsIn(tools).map(nameIn),
     choice: fromAnthropicChoice((choice ?? {}) as JsonObject),
-    tokens: body['max_tokens'] ?? null,
+    // Every request has to name a maximum; this one stands for none.
+    tokens: body['max_tokens'] === 8_192 ? null : (body['max_tokens'] ?? null),
     temperature: body['temperature'] ?? null,
     schema: ((output as JsonObject | undefined)?.['format'] as JsonObject | undefined)?.['schema'] ?? null,
   }),
