@@ -196,6 +196,15 @@ describe('a change', () => {
     expect(old.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
   });
 
+  it('leaves the lists of other backends as they are', async () => {
+    const [lab, other] = [await modelServer(['small']), await modelServer(['large'])];
+    const { call, models } = await gatewayWith({ OPENAI_API_BASE_URL: `${other.origin}/v1` });
+    await call('POST', '/api/backends', { id: 'lab', type: 'openai', url: `${lab.origin}/v1` });
+    await call('PATCH', '/api/backends/lab', { prefix: 'p' });
+    expect(await models()).toEqual(['large', 'p/small']);
+    expect([lab.requests.length, other.requests.length]).toEqual([2, 1]);
+  });
+
   it('moves the requests that are passed on', async () => {
     const old = await modelServer(['e']);
     const next = await modelServer(['e']);
