@@ -3,6 +3,7 @@ import type { ModelLessons } from '../../core/models/model.ts';
 import { passedPaths, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
+import { picturesOfBackend } from '../../models/catalog/tool-pictures.ts';
 import { constrainOutput, ollamaForms, openAiForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
 import { createOpenAiBackend, embedTexts, listOpenAiModels, type OpenAiConnection } from '../../models/openai/openai-compatible.ts';
@@ -32,7 +33,8 @@ export function createBackend(
 ): CreatedBackend {
   const { kind, name, url, prefix, schemas, isExplicit } = entry;
   const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
-  const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
+  const toolPictures = picturesOfBackend(entry);
+  const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }), ...(toolPictures && { toolPictures }) };
   const lessonsOf = (model: string): ModelLessons => memory.of(name, model);
   switch (kind) {
     case 'ollama': {

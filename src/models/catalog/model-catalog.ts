@@ -4,6 +4,7 @@ import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../c
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { CatalogBackend } from './catalog-backend.ts';
 import { BackendModels, type ListFault } from './backend-models.ts';
+import { picturesForModel } from './tool-pictures.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { ollamaPullHint } from '../ollama/ollama-models.ts';
@@ -146,6 +147,7 @@ class BackendsCatalog implements ChangeableCatalog {
     const listed = this.#publicRecord(source, record, caller);
     const { backend, describe, embed } = source;
     const contextTokens = contextTokensOf(record);
+    const toolPictures = picturesForModel(source.toolPictures, record);
     return {
       record: listed,
       name: record.id,
@@ -155,6 +157,7 @@ class BackendsCatalog implements ChangeableCatalog {
       ...(contextTokens !== undefined && { contextTokens }),
       ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
       ...(embed !== undefined && { embed }),
+      ...(toolPictures !== undefined && { toolPictures }),
     };
   }
 
