@@ -7,7 +7,7 @@ import { learnNoTools } from '../modes/learn-no-tools.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { recoverLeakedCalls } from '../modes/native/recover-leaked-calls.ts';
 import { replayReasoning } from '../modes/native/replay-reasoning.ts';
-import { showPictures } from '../modes/native/show-pictures.ts';
+import { showPictures } from '../modes/show-pictures.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
 import type { PreparedChat } from './prepared-chat.ts';
@@ -44,6 +44,7 @@ export function stageBackend(
   const answerWithoutTools: Stage = (backend) =>
     answerFromResults({ backend, plain: report(model.backend), onRefusal: (refusal, refused) => learnNoTools(model, refusal, refused) });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
+  const addPictures: Stage = (backend) => showPictures({ backend, model, pictures, isInlined: path !== 'native' });
   const selectTools: Stage = (backend) =>
     selectToolsByPrompt({
       backend,
@@ -52,13 +53,13 @@ export function stageBackend(
       variables,
       isSingleCall: choice?.isSingleCall === true,
       withFiles,
+      addPictures,
       newCallId,
       isAfterHandoff: request.purpose === 'handoff' && resumed === undefined,
       caller,
       offer,
       hooked,
     });
-  const addPictures: Stage = (backend) => showPictures({ backend, model, pictures });
   const addFiles: Stage = (backend) => withFilesAtEachTurn(backend, withFiles);
   const askHooks: Stage = (backend) => withModelHooks(backend, hooked, 'answer');
 
@@ -68,7 +69,7 @@ export function stageBackend(
     path === 'native' && replayReasoning,
     path === 'native' && recoverCalls,
     path === 'native' && answerWithoutTools,
-    path === 'native' && addPictures,
+    (path === 'native' || path === 'react') && addPictures,
     path === 'react' && stepByStep,
     // A selection asks hooks itself, about the selection and about the answer, and adds files to the answer.
     path === 'prompt' && selectTools,

@@ -60,6 +60,17 @@ export class RunPictures {
     return [...shown, ...messageWith(waiting)];
   }
 
+  /** The messages with all pictures in the last one of the user, where results are in its text. */
+  appendTo(messages: readonly ChatMessage[]): ChatMessage[] {
+    const [added] = messageWith(
+      this.#pictures.filter(({ url }) => url !== undefined).map((picture, index) => ({ picture, number: index + 1 })),
+    );
+    const index = messages.findLastIndex(({ role }) => role === 'user');
+    const user = messages[index];
+    if (added === undefined || user?.role !== 'user') return [...messages];
+    return messages.with(index, { ...user, content: [...toParts(user.content), ...toParts(added.content)] });
+  }
+
   #leaveOutOldest(): void {
     let [count, characters] = [0, 0];
     for (const picture of this.#pictures.toReversed()) {
@@ -100,6 +111,11 @@ function messageWith(pictures: readonly Numbered[]): ChatMessage[] {
   const names = pictures.map(({ picture, number }) => `picture ${number} from ${picture.label}`).join(', ');
   const text = `[These pictures are from the results of functions, not from the user: ${names}.]`;
   return [{ role: 'user', content: [{ type: 'text', text }, ...pictures.flatMap(partOf)] }];
+}
+
+function toParts(content: ChatMessage['content']): ContentPart[] {
+  if (content === null) return [];
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 
 function partOf({ picture: { url } }: Numbered): ContentPart[] {

@@ -6,7 +6,7 @@ import type { ToolPictures } from '../../../src/core/models/model.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
-import { answerOf, documentOf, gatewayOf, question, serverOf } from '../gateway.ts';
+import { answerOf, documentOf, gatewayOf, question, selects, serverOf } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
 
 const picture = `data:image/png;base64,${'A'.repeat(400)}`;
@@ -159,4 +159,32 @@ it('shows no file that is not a picture for models', async () => {
   await using gateway = await camera({ turns: [shoots, says('Read.')], result: [drawing, picture, 'the code'] });
   await gateway.ask();
   expect(picturesIn(gateway.model.requests[1]?.messages ?? [])).toEqual([picture]);
+});
+
+it('puts them into the message of the user where results are, and into no selection', async () => {
+  await using gateway = await camera({ turns: [selects(['shoot', { n: 1 }]), says('Seen.')] });
+  expect((await gateway.ask({ params: { function_calling: 'default' } })).text).toBe('Seen.');
+  const [selection, answer] = gateway.model.requests.map(({ messages }) => messages);
+  expect(picturesIn(selection ?? [])).toEqual([]);
+  expect(answer).toMatchObject([
+    { role: 'user', content: [{ type: 'text', text: expect.stringContaining('the code') }, { type: 'text' }, { type: 'image_url' }] },
+  ]);
+});
+
+it('answers from the notes in that mode too, if they are refused', async () => {
+  await using gateway = await camera({ turns: [selects(['shoot', { n: 1 }]), refuses('no images here'), says('Read.')] });
+  expect((await gateway.ask({ params: { function_calling: 'default' } })).text).toBe('Read.');
+  expect(gateway.model.requests.map(({ messages }) => picturesIn(messages).length)).toEqual([0, 1, 0]);
+});
+
+it('puts them beside the observations of a model that works step by step', async () => {
+  const acts: ScriptStep[] = [
+    { type: 'text', text: 'Thought: look\nAction: shoot\nAction Input: {"n": 1}\n' },
+    { type: 'finish', reason: 'stop' },
+  ];
+  await using gateway = await camera({ turns: [acts, says('Final Answer: Seen.')] });
+  expect((await gateway.ask({ params: { function_calling: 'react' } })).text).toBe('Seen.');
+  const messages = gateway.model.requests[1]?.messages ?? [];
+  expect(picturesIn(messages)).toEqual([picture]);
+  expect(messages.findLast(({ role }) => role === 'user')?.content).toContainEqual({ type: 'image_url', image_url: { url: picture } });
 });

@@ -1,27 +1,30 @@
-import { warningEvent } from '../../../core/chat/caller-warning.ts';
-import type { ChatMessage, ModelEvent } from '../../../core/chat/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import type { Lesson } from '../../../core/models/lesson.ts';
-import type { FoundModel, ModelBackend, ModelRequest, ToolPictures } from '../../../core/models/model.ts';
-import type { Emit } from '../../../shared/async/emit.ts';
-import { findPictureRefusal } from '../../../shared/refusals/picture-refusal.ts';
-import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
-import type { RunPictures } from '../../messages/run-pictures.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatMessage, ModelEvent } from '../../core/chat/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Lesson } from '../../core/models/lesson.ts';
+import type { FoundModel, ModelBackend, ModelRequest, ToolPictures } from '../../core/models/model.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import { findPictureRefusal } from '../../shared/refusals/picture-refusal.ts';
+import { withRemedies } from '../../shared/refusals/with-remedies.ts';
+import type { RunPictures } from '../messages/run-pictures.ts';
 
 interface PictureStage {
   backend: ModelBackend;
   model: Pick<FoundModel, 'name' | 'lessons' | 'toolPictures'>;
   pictures: RunPictures;
+  /** Results are in the text of the user's message, as in modes without native calls. */
+  isInlined?: boolean;
 }
 
 /**
  * Shows the model the pictures that functions have returned. A model that refuses them reads the notes in the results instead, as a model does that is
  * not known to see.
  */
-export function showPictures({ backend, model, pictures }: PictureStage): ModelBackend {
+export function showPictures({ backend, model, pictures, isInlined = false }: PictureStage): ModelBackend {
   async function show(request: ModelRequest, place: ToolPictures['place'], emit: Emit<ModelEvent>): Promise<void> {
     let refusal: GatewayError | undefined;
-    const shown = { ...request, messages: pictures.showIn(request.messages, place) };
+    const { messages } = request;
+    const shown = { ...request, messages: isInlined ? pictures.appendTo(messages) : pictures.showIn(messages, place) };
     await withRemedies(shown, (next, emitNext: Emit<ModelEvent>) => backend.answer(next, emitNext), {
       emit,
       async remedy(error) {
