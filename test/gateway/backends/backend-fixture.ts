@@ -15,9 +15,9 @@ export interface Answer {
 
 export interface BackendGateway {
   app: TestApp;
-  call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, payload?: JsonObject): Promise<Answer>;
+  call: (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, payload?: JsonObject) => Promise<Answer>;
   /** Ids of the models that clients can choose. */
-  models(): Promise<string[]>;
+  models: () => Promise<string[]>;
 }
 
 export async function gatewayWith(environment: NodeJS.ProcessEnv = {}, parts: Parameters<typeof testApp>[1] = {}): Promise<BackendGateway> {
