@@ -87,7 +87,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
 
   // The parts of a chat: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
-  const { models, lessons, passOn } = composeModels(context, { presets, send, backends: parts.backends });
+  const { models, lessons, passOn } = composeModels(context, { presets, entries: storage.backends, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, lessons, callBrowser: relay.callBrowser, gatewayId });
   storage.owners.onDeleted(tools.forgetAllOf);
@@ -143,7 +143,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     ...runs,
     ...access,
     ...composeSockets({ storage, runs: runs.runs, relay, models, log: logger, now }),
-    admin: composeAdmin(storage, tools, models),
+    admin: composeAdmin(context, { storage, tools, models, send }),
     context,
     storage,
     models,
@@ -166,7 +166,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
-    warnAtStart({ config, unknownVariables, registry, models }, logger);
+    warnAtStart({ config, unknownVariables, registry, models, backends: storage.backends }, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void usage.load();

@@ -5,6 +5,7 @@ import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/models/model.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import type { ModelCatalog } from '../models/catalog/model-catalog.ts';
+import type { BackendEntries } from '../storage/backend-entries.ts';
 
 /** A log with levels; pino's is one. */
 export interface LeveledLog {
@@ -17,15 +18,16 @@ interface StartedGateway {
   unknownVariables: readonly string[];
   registry: Pick<Registry, 'listKeys'>;
   models: ModelCatalog;
+  backends: Pick<BackendEntries, 'list'>;
 }
 
 /** Says what an operator should know of a start, and waits for nothing. */
-export function warnAtStart({ config, unknownVariables, registry, models }: StartedGateway, log: LeveledLog): void {
+export function warnAtStart({ config, unknownVariables, registry, models, backends }: StartedGateway, log: LeveledLog): void {
   warnOfUnknownVariables(unknownVariables, log);
   warnOfRecordedPrompts(config, log);
   warnOfWeakAdminKey(config, log);
   void warnOfUselessKeys(config, registry, log);
-  void logBackends(config, models, log);
+  void logBackends(backends, models, log);
   void warnOfUnlistedTaskModels(config, models, log);
 }
 
@@ -96,15 +98,12 @@ function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>,
  * Logs one line for each backend: whether it answers, and with how many models. Never rejects; takes as long as the slowest list. If there is no
  * Ollama at the default address, that is no warning.
  */
-async function logBackends(
-  { backends: configured }: Pick<Config, 'backends'>,
-  models: Pick<ModelCatalog, 'backends'>,
-  log: LeveledLog,
-): Promise<void> {
+async function logBackends(entries: StartedGateway['backends'], models: Pick<ModelCatalog, 'backends'>, log: LeveledLog): Promise<void> {
   const reports = await models.backends().catch(() => []);
+  const entered = await entries.list();
   for (const { name, state, models: count, error } of reports) {
-    const entry = configured.find((backend) => backend.name === name);
-    // The demo model is not configured.
+    const entry = entered.find((backend) => backend.name === name);
+    // The demo model is no entry.
     if (entry === undefined) continue;
     const subject = `the model backend "${name}"`;
     const facts = { backend: name, url: new URL(entry.url).origin };
@@ -112,6 +111,8 @@ async function logBackends(
     const status = /HTTP (\d{3})/.exec(error ?? '')?.[1] ?? '401';
     if (state === 'key_refused')
       log.warn(facts, `${subject} rejects the configured key (${status}): check the key that is configured for it`);
+    else if (state === 'secret_unreadable')
+      log.warn({ ...facts, reason: error }, `${subject} is left out: its stored secrets cannot be read`);
     else if (state === 'unreachable')
       log[level]({ ...facts, reason: error }, `${subject} cannot be reached: only the other backends can be used`);
     else if (count === 0) log[level]({ ...facts, models: count }, `${subject} answers, but lists no model`);

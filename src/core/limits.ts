@@ -73,6 +73,8 @@ export const limits = {
   toolResultBytes: 256 * 1024,
   /** Size of a result that the gateway accepts, to truncate and store it. */
   keptResultBytes: 4 * 1024 * 1024,
+  /** Pictures of functions in one model request, the newest of the run: each costs a model about a thousand tokens. */
+  toolPictures: 8,
   /** JSON with more values is kept as text, because a dozen steps between server and model traverse each value. */
   resultValues: 20_000,
   /** Of one call, retries included: more of them say nothing new to the person who looks at them. */

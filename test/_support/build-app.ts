@@ -21,7 +21,7 @@ export interface TestApp extends App {
 }
 
 /** A change of the gateway, which an open one lets nobody make without the administrator key of this start. */
-const changes = /^(?:POST|PUT|PATCH|DELETE) \/api\/(?:keys|tool-servers|presets|v1\/configs)\b/;
+const changes = /^(?:POST|PUT|PATCH|DELETE) \/api\/(?:keys|tool-servers|backends|presets|v1\/configs)\b/;
 
 /**
  * The whole gateway as configured by the environment given, without a file, logging into memory. Changes by `app.server.inject` without a key

@@ -1,4 +1,5 @@
 import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-scope.ts';
+import { RunPictures } from '../../src/chat/messages/run-pictures.ts';
 import { runChat } from '../../src/chat/loop/run-chat.ts';
 import type { BackendRequest, ChatRun, Handoff } from '../../src/chat/loop/chat-run.ts';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
@@ -28,6 +29,7 @@ export function chatRunOf(backend: ScriptedModel, tools: Tool[], overrides: Loop
   return {
     backend,
     request: { model, callerTools, toolChoice, parallelToolCalls, parameters, stream, signal: settings.run.signal },
+    pictures: new RunPictures(),
     messages: [{ role: 'user', content: 'Go' }],
     offer: { tools: toolMap(...tools), warnings: [] },
     callerNames: new Set(),

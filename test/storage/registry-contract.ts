@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.ts';
-import { keyRecord, toolServerRecord } from './records.ts';
+import { backendConfig, keyRecord, toolServerRecord } from './records.ts';
 
-export { keyRecord, toolServerRecord };
+export { backendConfig, keyRecord, toolServerRecord };
 
 /** What every registry does, wherever it keeps its records. */
 export function describeRegistry(name: string, createRegistry: (records: ToolServerRecord[]) => Promise<Registry> | Registry): void {
@@ -200,6 +200,50 @@ export function describeRegistry(name: string, createRegistry: (records: ToolSer
       const registry = await withKeys();
       await expect(registry.changeKey(keyRecord({ id: 'key_c', hash: 'hash-c' }))).rejects.toMatchObject({ code: 'not_found' });
       await expect(registry.deleteKey('key_c')).rejects.toMatchObject({ code: 'not_found' });
+    });
+  });
+
+  describe(`backends in ${name}`, () => {
+    const lab = backendConfig({ key: 'k', headers: { 'x-a': '1', 'x-b': '{}' }, models: ['a'], queue: 0, fallbacks: [] });
+    const cloud = backendConfig({ name: 'cloud', kind: 'anthropic', prefix: 'c' });
+    const withBackends = async (): Promise<Registry> => {
+      const registry = await create();
+      await registry.createBackend(lab);
+      await registry.createBackend(cloud);
+      return registry;
+    };
+
+    it('are listed in the order of their creation, with all their fields', async () => {
+      expect(await (await withBackends()).listBackends()).toEqual([lab, cloud]);
+      expect(await (await create()).listBackends()).toEqual([]);
+    });
+
+    it('come back frozen, and as the same object until they change', async () => {
+      const registry = await withBackends();
+      const [first, second] = await registry.listBackends();
+      expect(Object.isFrozen(first?.headers)).toBe(true);
+      await registry.changeBackend({ ...cloud, prefix: 'd' });
+      await registry.createToolServer(time);
+      const [same, changed] = await registry.listBackends();
+      expect(same).toBe(first);
+      expect(changed).not.toBe(second);
+      expect(changed).toEqual({ ...cloud, prefix: 'd' });
+    });
+
+    it('keep their place when they are changed, and are gone when they are deleted', async () => {
+      const registry = await withBackends();
+      await registry.changeBackend({ ...lab, headers: { 'x-b': '2' } });
+      expect(await registry.listBackends()).toEqual([{ ...lab, headers: { 'x-b': '2' } }, cloud]);
+      await registry.deleteBackend('lab');
+      expect(await registry.listBackends()).toEqual([cloud]);
+    });
+
+    it('are refused when their name is taken, or is not there', async () => {
+      const registry = await withBackends();
+      await expect(registry.createBackend(cloud)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(registry.changeBackend(backendConfig({ name: 'none' }))).rejects.toMatchObject({ code: 'not_found' });
+      await expect(registry.deleteBackend('none')).rejects.toMatchObject({ code: 'not_found' });
+      expect(await registry.listBackends()).toEqual([lab, cloud]);
     });
   });
 

@@ -1,18 +1,20 @@
 import type { AppContext } from '../app-context.ts';
-import type { Config } from '../config/config.ts';
 import { invalidField } from '../../core/errors.ts';
-import type { LessonMemory, ModelBackend } from '../../core/models/model.ts';
+import type { BackendConfig } from '../../core/models/backend-config.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
 import type { PassOn } from '../../core/models/pass-on.ts';
 import type { PresetFinder } from '../../core/stores/preset.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import { createDemoBackend, demoModel } from '../../models/demo/demo-model.ts';
-import { createModelCatalog, type ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
+import { withCurrentBackends } from '../../models/catalog/current-backends.ts';
+import { createModelCatalog, type ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import { withPresets } from '../../models/catalog/preset-models.ts';
 import { passOn } from '../../models/openai/pass-on.ts';
 import { writeBody } from '../../models/transport/write-body.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
-import { createBackend, type PassedRoute } from './create-backend.ts';
+import type { BackendEntries } from '../../storage/backend-entries.ts';
+import { whenThere } from '../../shared/async/maybe-promise.ts';
+import { createOpenedBackends } from './opened-backends.ts';
 
 export interface Models {
   models: ModelCatalog;
@@ -21,14 +23,22 @@ export interface Models {
   passOn: PassOn;
 }
 
-/** The catalog of models and presets. `backends` replaces the configured ones. */
-export function composeModels(
-  { config, now, elapsed }: AppContext,
-  { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
-): Models {
+interface ModelParts {
+  presets: PresetFinder;
+  entries: Pick<BackendEntries, 'list'>;
+  send: SendOutbound;
+  /** Replaces those of the configuration. */
+  backends: CatalogBackend[] | undefined;
+}
+
+/** The catalog of models and presets. */
+export function composeModels({ config, now, elapsed }: AppContext, { presets, entries, send, backends }: ModelParts): Models {
   const memory = new RefusalMemory(now);
-  const { backends: configured, routes } = createBackends(config, send, memory);
-  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now: elapsed, memory }), presets);
+  const opened = createOpenedBackends(config, { send, memory, configured: backends });
+  const catalog = createModelCatalog({ backends: [], now: elapsed, memory });
+  const open = (list: readonly BackendConfig[]): readonly CatalogBackend[] => opened.of(list);
+  const current = withCurrentBackends(catalog, () => whenThere(entries.list(), open));
+  const models = withPresets(current, presets);
   return {
     models,
     lessons: memory,
@@ -37,7 +47,7 @@ export function composeModels(
         throw invalidField('model', `"${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`);
       }
       const { backend, name } = await models.require(model, signal, caller);
-      const route = routes.get(backend);
+      const route = opened.routeOf(backend);
       if (route === undefined || !route.paths.includes(path)) {
         throw invalidField(
           'model',
@@ -51,24 +61,4 @@ export function composeModels(
       return passOn(route.connection, send, { path, signal, caller: caller.id, contentType, bytes });
     },
   };
-}
-
-interface Backends {
-  backends: CatalogBackend[];
-  /** Where each backend takes requests that are passed on to it, and which. */
-  routes: Map<ModelBackend, PassedRoute>;
-}
-
-/** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
-export function createBackends(config: Config, send: SendOutbound, memory: RefusalMemory = new RefusalMemory()): Backends {
-  const routes: Backends['routes'] = new Map();
-  const backends = config.backends.map((entry): CatalogBackend => {
-    const { backend, route } = createBackend(entry, config, { send, memory });
-    if (route !== undefined) routes.set(backend.backend, route);
-    return backend;
-  });
-  if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
-    backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });
-  }
-  return { backends, routes };
 }

@@ -3,6 +3,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import { openStores, type Stores } from '../../storage/open-stores.ts';
 import { withOwners, type OwnedStores, type Owners } from '../../storage/owned-stores.ts';
+import { createBackendEntries, type BackendEntries } from '../../storage/backend-entries.ts';
 import { createPresetStore, type PresetStore } from '../../storage/preset-store.ts';
 import { withRevocation } from '../../tools/credentials/oauth/revoke-tokens.ts';
 import type { AppContext } from '../app-context.ts';
@@ -10,6 +11,7 @@ import type { AppContext } from '../app-context.ts';
 export interface Storage extends OwnedStores {
   registry: Registry;
   presets: PresetStore;
+  backends: BackendEntries;
   oauthClients: OAuthClientStore;
   owners: Owners;
   /** @throws GatewayError `storage_unavailable` while nothing can be written */
@@ -29,6 +31,7 @@ export function composeStorage({ config, now, newId }: AppContext, { stores, sen
   return {
     ...withOwners({ ...opened, credentials, fallbackNotes: inMemory.noteStores.continuation }),
     registry,
+    backends: createBackendEntries({ registry, fixed: config.backends }),
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
     oauthClients,
     requireWritable: connection.requireWritable,

@@ -5,6 +5,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { createAnthropicBackend, ListedModels } from '../../models/anthropic/anthropic.ts';
 import { anthropicForms } from '../../models/anthropic/anthropic-schemas.ts';
+import { picturesOfBackend } from '../../models/catalog/tool-pictures.ts';
 import { constrainOutput, ollamaForms, openAiForms, responsesForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
 import { chooseApi } from '../../models/openai-responses/choose-api.ts';
@@ -36,7 +37,8 @@ export function createBackend(
 ): CreatedBackend {
   const { kind, name, url, prefix, schemas, isExplicit } = entry;
   const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
-  const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
+  const toolPictures = picturesOfBackend(entry);
+  const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }), ...(toolPictures && { toolPictures }) };
   const lessonsOf = (model: string): ModelLessons => memory.of(name, model);
   /** A server with the rest of OpenAI's API: its list of models, embeddings, and what is passed on. */
   const withOpenAiRoutes = (backend: CatalogBackend['backend']): CreatedBackend => {

@@ -4,6 +4,8 @@ import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
 import { refusePostgres } from './refused-settings.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
+import { withoutSlashesAtEnd } from '../../shared/text/document-url.ts';
+import { findUrlFault } from '../../shared/text/http-url.ts';
 
 /** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
 export type ParseValue<Value> = (value: JsonValue) => Value;
@@ -50,17 +52,11 @@ export function listOf<Value>(separator: ';' | ',' | ' ', parse: (entry: string)
   };
 }
 
-/** An `http:` or `https:` URL, returned without trailing slashes. User information is refused, because it would appear in logs and error messages. */
+/** An `http:` or `https:` URL, returned without trailing slashes. */
 export function httpUrl(entry: string): string {
-  const url = URL.canParse(entry) ? new URL(entry) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new InvalidValue('is not an http:// or https:// URL', 'begin it with http:// or https://', entry);
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new InvalidValue('contains a user name or password', 'put credentials into the matching key setting', 'the URL');
-  }
-  if (url.search !== '' || url.hash !== '') throw new InvalidValue('has a query or fragment', 'set the URL without it', 'the URL');
-  return entry.replace(/\/+$/, '');
+  const fault = findUrlFault(entry);
+  if (fault !== undefined) throw new InvalidValue(fault.problem, fault.cure, fault.isQuotable ? entry : 'the URL');
+  return withoutSlashesAtEnd(entry);
 }
 
 /** The same as it is written: issuers are compared exactly, and some end with a slash. */

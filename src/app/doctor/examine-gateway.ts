@@ -48,14 +48,21 @@ export interface ExaminedParts {
 export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
   const { config, send, isServing, signal } = parts;
   const inTime = createPatience(signal);
-  const nothing = { toolServers: config.toolServers, skipped: new Map<string, number>(), keys: 0, isUsed: true, presets: config.presets };
+  const nothing = {
+    toolServers: config.toolServers,
+    skipped: new Map<string, number>(),
+    keys: 0,
+    isUsed: true,
+    presets: config.presets,
+    backends: config.backends,
+  };
   const store = await inTime('The database', examineStore(config, parts.openRegistry), (late) => ({ ...nothing, findings: [late] }));
   const [folder, address, issuer, signIn, models, toolServers, functions] = await Promise.all([
     inTime('The data folder', examineFolder(config.dataDir, { isServing }), (late) => late),
     inTime('The address', parts.examineAddress(), (late) => [late]),
     inTime('auth.oidc', examineIssuer(config.oidc, send), (late) => [late]),
     inTime('Signing in', examineSignIn(config, send), (late) => [late]),
-    inTime('The models', examineModels(parts), (late) => ({ findings: [late], ids: undefined })),
+    inTime('The models', examineModels({ ...parts, entries: store.backends }), (late) => ({ findings: [late], ids: undefined })),
     inTime('Some tool servers', examineToolServers(store, { ...parts, send: parts.sendToServers }), (late) => [late]),
     inTime('The functions', parts.examineFunctions(), (late) => ({ findings: [late], functions: undefined })),
   ]);

@@ -1,13 +1,15 @@
-import type { BackendConfig, Config } from '../config/config.ts';
-import { createBackends } from '../compose/compose-models.ts';
-import { OutboundError } from '../../core/errors.ts';
+import type { Config } from '../config/config.ts';
+import { createModelLister, createOpenedBackends } from '../compose/opened-backends.ts';
 import { limits } from '../../core/limits.ts';
+import type { BackendConfig } from '../../core/models/backend-config.ts';
+import type { BackendVerification, ServerVerification } from '../../core/models/backend-report.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { containerLoopbackCure } from './container-loopback.ts';
 import { broken, count, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
-import { createModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
+import { verifyBackend } from '../../models/catalog/verify-backend.ts';
+import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { findUnlistedTaskModels } from '../startup-warnings.ts';
 
 /** Suggested to new users: small, and good at tool calls. */
@@ -16,10 +18,13 @@ const pullCure = `On that machine: \`ollama pull ${suggestedModel}\` (with the c
 
 interface ExaminedModels {
   config: Config;
+  /** Of the configuration, and stored ones. */
+  entries: readonly BackendConfig[];
   send: SendOutbound;
   isContainer: boolean;
-  /** Default: those of the configuration. */
-  backends?: CatalogBackend[] | undefined;
+  /** Replaces those of the entries. */
+  backends?: readonly CatalogBackend[] | undefined;
+  signal: AbortSignal;
 }
 
 interface ModelExamination {
@@ -29,47 +34,31 @@ interface ModelExamination {
 }
 
 /** Whether each backend answers, with how many models, and whether there is any model for chats. */
-export async function examineModels({ config, send, isContainer, backends: given }: ExaminedModels): Promise<ModelExamination> {
-  // Messages for clients contain neither URL nor cause, which operators may read.
-  const causes = new Map<string, unknown>();
-  const backends = (given ?? createBackends(config, send).backends).map((backend) => ({
-    ...backend,
-    list: (signal: AbortSignal) =>
-      backend.list(signal).catch((error: unknown) => {
-        causes.set(backend.name, error instanceof Error ? error.cause : undefined);
-        throw error;
-      }),
-  }));
-  const catalog = createModelCatalog({ backends, now: Date.now });
-  const reports = await catalog.backends();
-  const records = await catalog.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs));
-  const ids = new Set(records.map((record) => record.id));
-
-  const examined = reports.map(async (report): Promise<Finding> => {
-    const entry = config.backends.find((backend) => backend.name === report.name);
-    if (entry === undefined) return ok(`${report.name}: the built-in demo, which is not a language model`);
-    const name = `${entry.name} (${new URL(entry.url).origin})`;
-    if (report.state !== 'ok') {
-      const cause = causes.get(report.name);
-      const text = `${name}: ${cause instanceof OutboundError ? cause.message : (report.error ?? 'does not answer')}`;
-      // The Ollama at the default address is optional, so its absence is not an error.
-      if (!entry.isExplicit) return note(text, 'Start Ollama, or set OLLAMA_BASE_URLS; not needed with other backends.');
-      return broken(text, (isContainer && (await containerLoopbackCure(entry.url, send))) || unreachableCure(entry));
-    }
-    return report.models > 0
-      ? ok(`${name}: ${count(report.models, 'model')}`)
-      : warning(
-          `${name}: answers, but has no models`,
-          entry.kind === 'ollama' ? pullCure : 'Check what the key may use, and that the URL ends with /v1.',
-        );
-  });
+export async function examineModels({ config, entries, send, isContainer, backends, signal }: ExaminedModels): Promise<ModelExamination> {
+  const listerOf = createModelLister(config, { send, signal });
+  const examined = await Promise.all(
+    (backends === undefined ? entries : []).map(async (entry) => {
+      const report = await verifyBackend(entry, listerOf(entry));
+      return { entry, report, findings: await describeBackend(entry, report, isContainer ? send : undefined) };
+    }),
+  );
+  const others = backends ?? openDemo(config, entries, send);
+  const otherIds = await Promise.all(others.map((backend) => backend.list(AbortSignal.timeout(limits.modelListTimeoutMs)).catch(() => [])));
+  const ids = new Set([
+    ...examined.flatMap(({ entry: { prefix }, report }) => report.models.map((id) => (prefix === undefined ? id : `${prefix}/${id}`))),
+    ...otherIds.flat().map(({ id }) => id),
+  ]);
+  const findings = [
+    ...examined.flatMap((backend) => backend.findings),
+    ...others.map(({ name }) => ok(`${name}: the built-in demo, which is not a language model`)),
+  ];
   const unlistedTaskModels = findUnlistedTaskModels(config, ids).map(({ setting, id }) =>
     warning(
       `${setting}: no backend lists "${id}"; the chat's model chooses tools instead`,
       `Install it, or set ${setting} to one that is listed by GET /v1/models.`,
     ),
   );
-  return { findings: [...(await Promise.all(examined)), ...unlistedTaskModels, ...(ids.size === 0 ? [noModels] : [])], ids };
+  return { findings: [...findings, ...unlistedTaskModels, ...(ids.size === 0 ? [noModels] : [])], ids };
 }
 
 const noModels = broken(
@@ -77,11 +66,39 @@ const noModels = broken(
   'Repair a backend above, add one with OLLAMA_BASE_URLS or OPENAI_API_BASE_URLS, or set TOOLWHARF_DEMO=true to try tools without a model.',
 );
 
-function unreachableCure({ kind, url, key }: BackendConfig): string {
-  if (kind === 'ollama')
-    return /\/(?:api|v1)$/.test(url)
-      ? `Set the address without this ending: ${url.replace(/\/(?:api|v1)$/, '')}`
-      : 'Start Ollama there, or correct the address.';
-  const hints = [...(/\/v\d+/.test(url) ? [] : ['end the address with /v1']), ...(key === undefined ? ['set its key'] : ['check its key'])];
-  return `Start the server, or correct the address; ${hints.join('; ')}.`;
+/** The demo model, if it is offered. */
+function openDemo(config: Config, entries: readonly BackendConfig[], send: SendOutbound): CatalogBackend[] {
+  const opened = createOpenedBackends(config, { send, memory: new RefusalMemory() });
+  return opened.of(entries).filter(({ name }) => !entries.some((entry) => entry.name === name));
+}
+
+/** `sendInContainer`: undefined unless the doctor runs in a container. */
+async function describeBackend(
+  entry: BackendConfig,
+  report: BackendVerification,
+  sendInContainer: SendOutbound | undefined,
+): Promise<Finding[]> {
+  const servers = await Promise.all(report.servers.map((server) => describeServer(entry, server, { report, sendInContainer })));
+  const areListed = report.servers.every(({ models }) => models > 0) || entry.models !== undefined;
+  return [...servers, ...(report.isOk && areListed ? report.warnings.map((text) => note(`${entry.name}: ${text}`)) : [])];
+}
+
+async function describeServer(
+  { name, isExplicit, kind, models: named, unreadableSecrets }: BackendConfig,
+  { url, models: listed, fault, cure = '' }: ServerVerification,
+  { report, sendInContainer }: { report: BackendVerification; sendInContainer: SendOutbound | undefined },
+): Promise<Finding> {
+  const server = `${name} (${new URL(url).origin})`;
+  if (fault !== undefined) {
+    const text = `${server}: ${fault}`;
+    // The Ollama at the default address is optional, so its absence is not an error.
+    if (!isExplicit) return note(text, 'Start Ollama, or set OLLAMA_BASE_URLS; not needed with other backends.');
+    const isAsked = unreadableSecrets === undefined;
+    const inContainer = sendInContainer && isAsked ? await containerLoopbackCure(url, sendInContainer) : undefined;
+    return broken(text, inContainer ?? cure);
+  }
+  const models = named === undefined ? listed : report.models.length;
+  if (models > 0) return ok(`${server}: ${count(models, 'model')}`);
+  const emptyCure = kind === 'ollama' ? pullCure : 'Check what the key may use, and that the URL ends with /v1.';
+  return warning(`${server}: answers, but has no models`, emptyCure);
 }

@@ -2,11 +2,13 @@ import { existsSync } from 'node:fs';
 import { bundledTimeFact } from '../bundled-time-server.ts';
 import type { Config } from '../config/config.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { BackendConfig } from '../../core/models/backend-config.ts';
 import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { broken, count, note } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import { keysOfAnotherSecret } from '../../admin/derive-key-hash.ts';
+import { createBackendEntries } from '../../storage/backend-entries.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { openStores } from '../../storage/open-stores.ts';
 import { databaseFile } from '../../storage/sqlite/connection/open-database.ts';
@@ -17,6 +19,7 @@ import { findSecret } from '../../storage/secrets/secret-file.ts';
 /** The stored and configured records, and problems with them. */
 interface StoreExamination {
   toolServers: readonly ToolServerRecord[];
+  backends: readonly BackendConfig[];
   /** Tool servers that the gateway skips, and until when. */
   skipped: ReadonlyMap<string, number>;
   /** Number of stored keys, whether they work or not. */
@@ -63,12 +66,21 @@ export async function examineStore(config: Config, openRegistry: (config: Config
   try {
     const keys = await registry.listKeys().catch(report);
     const toolServers = await Promise.resolve(registry.listToolServers()).catch(() => config.toolServers);
+    const backends = await createBackendEntries({ registry, fixed: config.backends }).list();
     const fact = await registry.readFact(bundledTimeFact).catch(() => undefined);
     findings.push(...examineKeys(config, keys ?? []));
     const skipped = await findSkippedServers(registry, toolServers, Date.now()).catch(() => new Map<string, number>());
     const presetStore = createPresetStore({ registry, fixed: config.presets, now: Date.now });
     const presets = await presetStore.list().catch(report);
-    return { toolServers, skipped, keys: keys?.length ?? 0, isUsed: fact !== undefined, presets: presets ?? config.presets, findings };
+    return {
+      toolServers,
+      backends,
+      skipped,
+      keys: keys?.length ?? 0,
+      isUsed: fact !== undefined,
+      presets: presets ?? config.presets,
+      findings,
+    };
   } finally {
     await registry.close();
   }

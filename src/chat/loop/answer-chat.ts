@@ -11,6 +11,7 @@ import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 import { fileConsumersIn, untilConsumed } from '../messages/consume-files.ts';
 import { templateValues } from '../messages/expand-template.ts';
+import { RunPictures } from '../messages/run-pictures.ts';
 import { contextOf, injectFileContext } from '../messages/inject-file-context.ts';
 import { chooseMode, modeName, parseMode, withoutNativeCalls, type Mode, type ModeChoice } from '../modes/choose-mode.ts';
 import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-tools.ts';
@@ -138,7 +139,7 @@ const noTools: ReadonlyMap<string, Tool> = new Map();
 function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const { request, run, model, withFiles } = chat;
   const report = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
-  const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, report });
+  const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, pictures: new RunPictures(), report });
   const messages = withFiles(request.messages);
   return backend.answer({ ...toBackendRequest(request, model, run), messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
 }
@@ -184,8 +185,10 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
   const chooser = isSelection ? await findTaskModel(model, { ...services, signal: run.signal }, emit) : model;
   // A selection sees only the conversation; files are added for its answer.
   const toStart = isSelection || mayConsumeFiles ? (messages: ChatMessage[]) => messages : withFiles;
+  const pictures = new RunPictures();
   const loop: ChatRun = {
-    backend: stageBackend(chat, { choice, chooser, mayConsumeFiles, report }),
+    backend: stageBackend(chat, { choice, chooser, mayConsumeFiles, pictures, report }),
+    pictures,
     request: toBackendRequest(request, model, run),
     messages: toStart(request.messages),
     offer,

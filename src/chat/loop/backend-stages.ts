@@ -1,11 +1,13 @@
 import type { FoundModel, ModelBackend } from '../../core/models/model.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { withFilesAtEachTurn } from '../messages/consume-files.ts';
+import type { RunPictures } from '../messages/run-pictures.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import { learnNoTools } from '../modes/learn-no-tools.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { recoverLeakedCalls } from '../modes/native/recover-leaked-calls.ts';
 import { replayReasoning } from '../modes/native/replay-reasoning.ts';
+import { showPictures } from '../modes/show-pictures.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
 import type { PreparedChat } from './prepared-chat.ts';
@@ -19,6 +21,8 @@ interface StageOptions {
   chooser: FoundModel;
   /** Whether a function may handle the files of the request, so that they are added anew to each model request. */
   mayConsumeFiles: boolean;
+  /** Those that functions of the run return. */
+  pictures: RunPictures;
   /** Reports requests to the log. Returns the same object for the same backend. */
   report: Stage;
 }
@@ -29,7 +33,7 @@ interface StageOptions {
  */
 export function stageBackend(
   { request, run, services, model, offer, variables, withFiles, resumed }: PreparedChat,
-  { choice, chooser, mayConsumeFiles, report }: StageOptions,
+  { choice, chooser, mayConsumeFiles, pictures, report }: StageOptions,
 ): ModelBackend {
   const { caller } = run;
   const { newCallId, settings, runtime } = services;
@@ -40,6 +44,7 @@ export function stageBackend(
   const answerWithoutTools: Stage = (backend) =>
     answerFromResults({ backend, plain: report(model.backend), onRefusal: (refusal, refused) => learnNoTools(model, refusal, refused) });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
+  const addPictures: Stage = (backend) => showPictures({ backend, model, pictures, isInlined: path !== 'native' });
   const selectTools: Stage = (backend) =>
     selectToolsByPrompt({
       backend,
@@ -48,6 +53,7 @@ export function stageBackend(
       variables,
       isSingleCall: choice?.isSingleCall === true,
       withFiles,
+      addPictures,
       newCallId,
       isAfterHandoff: request.purpose === 'handoff' && resumed === undefined,
       caller,
@@ -63,6 +69,7 @@ export function stageBackend(
     path === 'native' && replayReasoning,
     path === 'native' && recoverCalls,
     path === 'native' && answerWithoutTools,
+    (path === 'native' || path === 'react') && addPictures,
     path === 'react' && stepByStep,
     // A selection asks hooks itself, about the selection and about the answer, and adds files to the answer.
     path === 'prompt' && selectTools,

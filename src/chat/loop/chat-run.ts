@@ -2,6 +2,7 @@ import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { ToolOffer } from '../../core/tools/tool.ts';
+import type { RunPictures } from '../messages/run-pictures.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-scope.ts';
@@ -16,6 +17,8 @@ export type BackendRequest = Pick<
 export interface ChatRun {
   backend: ModelBackend;
   request: BackendRequest;
+  /** Receives the pictures that functions return, for the backend. */
+  pictures: RunPictures;
   messages: ChatMessage[];
   offer: ToolOffer;
   /** How functions change the tools and instructions; absent: they cannot. */

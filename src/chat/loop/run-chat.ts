@@ -161,6 +161,7 @@ async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop)
     if (isSuspended) return { type: 'suspended' };
   }
   transcript.addRound(messagesOfRound(turn, all, results));
+  chat.pictures.add(results);
   const lookups = new Set(results.filter(({ tool }) => offer.tools.get(tool?.name ?? '')?.isHelper === true));
   loop.budget.spend(results, results.length > 0 && lookups.size === results.length);
   await emit(usageEvents(results));

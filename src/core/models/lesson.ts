@@ -3,10 +3,20 @@ import type { CallerWarning } from '../chat/caller-warning.ts';
 /**
  * What requests do without, or do otherwise. `function`: one function is offered in another form, or left out; `functions`: all functions of one offer
  * are; `parameter`: a parameter is omitted or renamed; `usage`: usage is not asked for; `form`: structured output is enforced less strictly;
- * `reasoning`: reasoning is disabled for structured output; `tools`: no native tool calls; `api`: another API of the same server is used;
- * `kept-reasoning`: reasoning is not summarized, or not sent back.
+ * `reasoning`: reasoning is disabled for structured output; `tools`: no native tool calls; `pictures`: no pictures of functions; `api`: another API of the
+ * same server is used; `kept-reasoning`: reasoning is not summarized, or not sent back.
  */
-export type LessonKind = 'function' | 'functions' | 'parameter' | 'usage' | 'form' | 'reasoning' | 'tools' | 'api' | 'kept-reasoning';
+export type LessonKind =
+  | 'function'
+  | 'functions'
+  | 'parameter'
+  | 'usage'
+  | 'form'
+  | 'reasoning'
+  | 'tools'
+  | 'pictures'
+  | 'api'
+  | 'kept-reasoning';
 
 /** A change of requests to one model that a refusal by its backend has taught. */
 export interface Lesson {

@@ -129,6 +129,16 @@ export interface FoundModel {
   describe?: (signal: AbortSignal) => Promise<JsonObject>;
   /** Absent for a backend without embeddings. */
   embed?: Embed;
+  /** Absent: it gets no pictures of functions. */
+  toolPictures?: ToolPictures;
+}
+
+/** How pictures in results of functions reach a model. */
+export interface ToolPictures {
+  /** In the message of the result, or in a user message after all results of the round, where those take only text. */
+  place: 'in_result' | 'after_results';
+  /** False: nobody says so. They are shown only where the conversation has a picture already. */
+  isKnownToSee: boolean;
 }
 
 /** Who looks for models: a key may limit which of them an error names, and what refusals have taught may concern this caller only. */

@@ -1,4 +1,5 @@
 import type { PeopleRule } from '../callers/people.ts';
+import type { BackendConfig } from '../models/backend-config.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
@@ -94,7 +95,7 @@ export interface KeyRecord {
 }
 
 /**
- * Tool servers, keys, and a few facts that the gateway has to remember.
+ * Tool servers, backends, keys, and a few facts that the gateway has to remember.
  * Every change resolves only when it is durable. Records are frozen, and the same object as long as the entry is unchanged, so that values
  * derived from one can be cached by it.
  * @throws GatewayError `conflict` for an id or hash that is taken, `not_found` for one that does not exist, `storage_unavailable` when the store
@@ -113,6 +114,13 @@ export interface Registry {
   deleteToolServer(id: string): Promise<void>;
   /** All at once or not at all. */
   replaceToolServers(records: readonly ToolServerRecord[]): Promise<void>;
+
+  /** Those that were added through the API, in the order of their creation. One whose secrets cannot be decrypted has `unreadableSecrets`. */
+  listBackends(): MaybePromise<BackendConfig[]>;
+  createBackend(backend: BackendConfig): Promise<void>;
+  /** Replaces the backend of that name. */
+  changeBackend(backend: BackendConfig): Promise<void>;
+  deleteBackend(name: string): Promise<void>;
 
   listKeys(): Promise<KeyRecord[]>;
   findKeyByHash(hash: string): Promise<KeyRecord | undefined>;

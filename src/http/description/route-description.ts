@@ -5,6 +5,7 @@ import type { JsonObject } from '../../shared/json/json.ts';
 export const tags = {
   Chat: 'Chats with models that have tools. A route for each wire format; the fields for tools are the same in all.',
   Models: 'What can be asked: the models of all backends, and presets.',
+  Backends: 'The servers of models.',
   Tools: 'The functions that a key may use, without a model in between.',
   Runs: 'What has happened in a chat, and approvals of what is about to happen.',
   'Stored chats': 'Chats that were stored for their caller.',

@@ -12,7 +12,7 @@ const knownMs = 10 * 60 * 1000;
 
 /** Why listing a backend's models failed. */
 export interface ListFault {
-  kind: 'unreachable' | 'key_refused';
+  kind: 'unreachable' | 'key_refused' | 'secret_unreadable';
   message: string;
 }
 
@@ -93,9 +93,17 @@ async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecor
   try {
     return { records: await Promise.race([source.list(deadline.signal), late]), fault: undefined };
   } catch (error) {
-    const kind = error instanceof GatewayError && error.code === 'upstream_auth_failed' ? 'key_refused' : 'unreachable';
-    return { records: [], fault: { kind, message: error instanceof Error ? error.message : 'The list of models could not be read' } };
+    return {
+      records: [],
+      fault: { kind: faultKindOf(error), message: error instanceof Error ? error.message : 'The list of models could not be read' },
+    };
   } finally {
     clearTimeout(timer);
   }
+}
+
+function faultKindOf(error: unknown): ListFault['kind'] {
+  if (!(error instanceof GatewayError)) return 'unreachable';
+  if (error.code === 'upstream_auth_failed') return 'key_refused';
+  return error.code === 'storage_unavailable' ? 'secret_unreadable' : 'unreachable';
 }

@@ -1,5 +1,5 @@
 import type { Embed } from '../../core/models/embeddings.ts';
-import type { ModelBackend, ModelRecord } from '../../core/models/model.ts';
+import type { ModelBackend, ModelRecord, ToolPictures } from '../../core/models/model.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
 /** A backend and how its models are listed. */
@@ -20,4 +20,6 @@ export interface CatalogBackend {
   /** The entries of the models that are loaded, by the backend's names; absent for a backend that does not say. */
   loaded?: (signal: AbortSignal) => Promise<{ name: string; entry: JsonObject }[]>;
   embed?: Embed;
+  /** Absent: it gets no pictures of functions. */
+  toolPictures?: ToolPictures;
 }

@@ -4,13 +4,14 @@ import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../c
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { CatalogBackend } from './catalog-backend.ts';
 import { BackendModels, type ListFault } from './backend-models.ts';
+import { picturesForModel } from './tool-pictures.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { ollamaPullHint } from '../ollama/ollama-models.ts';
 
 interface ModelCatalogOptions {
   /** In the order in which they are searched and listed. */
-  backends: CatalogBackend[];
+  backends: readonly CatalogBackend[];
   /** Milliseconds of a clock that nobody sets: the ages of lists are measured by it. */
   now: () => number;
   /** Default: one of its own. */
@@ -19,8 +20,8 @@ interface ModelCatalogOptions {
 
 interface BackendReport {
   name: string;
-  /** `key_refused`: the backend answers 401 or 403 to the gateway's key. */
-  state: 'ok' | 'unreachable' | 'key_refused';
+  /** `key_refused`: the backend answers 401 or 403 to the gateway's key. `secret_unreadable`: its stored key cannot be decrypted, so it is not asked. */
+  state: 'ok' | ListFault['kind'];
   models: number;
   /** It is not configured, and may be missing. */
   isOptional?: true;
@@ -35,12 +36,17 @@ export type ModelCatalog = ModelFinder & {
   loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]>;
 };
 
+export type ChangeableCatalog = ModelCatalog & {
+  /** Takes effect with the next question. Chats that run go on with the backends they have found. */
+  replaceBackends(backends: readonly CatalogBackend[]): void;
+};
+
 /** The age from which a list is read again for an unknown id, so that a model that was just pulled is found at once. */
 const unknownIdAgeMs = 2_000;
 const knownIdsInError = 8;
 
 /** One catalog of all backends' models. Lists are cached for `modelListTtlMs`; a backend that does not answer costs only its own models. */
-export function createModelCatalog({ backends, now, memory = new RefusalMemory(now) }: ModelCatalogOptions): ModelCatalog {
+export function createModelCatalog({ backends, now, memory = new RefusalMemory(now) }: ModelCatalogOptions): ChangeableCatalog {
   return new BackendsCatalog({ backends, now, memory });
 }
 
@@ -50,16 +56,30 @@ interface Sought {
   caller: AskingCaller | undefined;
 }
 
-class BackendsCatalog implements ModelCatalog {
+class BackendsCatalog implements ChangeableCatalog {
   readonly #memory: RefusalMemory;
-  readonly #backends: readonly BackendModels[];
+  readonly #now: () => number;
+  #backends: readonly BackendModels[] = [];
+  #sources: readonly CatalogBackend[] = [];
 
   constructor({ backends, now, memory }: Required<ModelCatalogOptions>) {
     this.#memory = memory;
-    this.#backends = backends.map((source) => {
+    this.#now = now;
+    this.replaceBackends(backends);
+  }
+
+  /** Backends that stay keep their lists. Nothing that was learned about the others is true of those that take their names. */
+  replaceBackends(sources: readonly CatalogBackend[]): void {
+    if (sources === this.#sources) return;
+    const before = new Map(this.#backends.map((backend) => [backend.source, backend]));
+    this.#sources = sources;
+    this.#backends = sources.map((source) => {
       // A backend that was away may be another version, or serve other models under the same names.
-      return new BackendModels(source, { now, onRecovery: () => memory.forgetBackend(source.name) });
+      const onRecovery = (): void => this.#memory.forgetBackend(source.name);
+      return before.get(source) ?? new BackendModels(source, { now: this.#now, onRecovery });
     });
+    const still = new Set(sources);
+    for (const source of before.keys()) if (!still.has(source)) this.#memory.forgetBackend(source.name);
   }
 
   require(id: string, signal: AbortSignal, caller?: AskingCaller): FoundModel | Promise<FoundModel> {
@@ -127,6 +147,7 @@ class BackendsCatalog implements ModelCatalog {
     const listed = this.#publicRecord(source, record, caller);
     const { backend, describe, embed } = source;
     const contextTokens = contextTokensOf(record);
+    const toolPictures = picturesForModel(source.toolPictures, record);
     return {
       record: listed,
       name: record.id,
@@ -136,6 +157,7 @@ class BackendsCatalog implements ModelCatalog {
       ...(contextTokens !== undefined && { contextTokens }),
       ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
       ...(embed !== undefined && { embed }),
+      ...(toolPictures !== undefined && { toolPictures }),
     };
   }
 
@@ -171,7 +193,7 @@ class BackendsCatalog implements ModelCatalog {
     const more = ids.length > knownIdsInError ? ` and ${ids.length - knownIdsInError} more` : '';
     const namesOf = (kind: ListFault['kind']): string[] =>
       this.#backends.filter(({ fault }) => fault?.kind === kind).map(({ source }) => source.name);
-    const dead = namesOf('unreachable');
+    const dead = [...namesOf('unreachable'), ...namesOf('secret_unreadable')];
     const refusing = namesOf('key_refused');
     const hints = this.#backends
       .filter(({ fault, records }) => fault === undefined && records.size === 0)

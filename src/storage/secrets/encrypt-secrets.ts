@@ -9,6 +9,7 @@ const tagBytes = 16;
 /** HKDF `info`, which makes the keys derived from one secret independent (RFC 5869, section 3.2). */
 const keyLabels = {
   tool_server: 'toolwharf stored tool server credentials v1',
+  backend: 'toolwharf stored backend credentials v1',
   waiting_run: 'toolwharf stored waiting runs v1',
   chat_memory: 'toolwharf stored memory of chats v1',
   stored_response: 'toolwharf stored responses v1',

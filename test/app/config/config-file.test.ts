@@ -49,18 +49,89 @@ backends:
   - { type: ollama, url: http://gpu:11434, max_context: 65536 }
 `;
     expect(read(text, { GROQ_KEY: 'k' }).backends).toEqual([
-      { kind: 'openai', url: 'http://a/v1', name: 'openai', headers: {}, maxContext: 32_768, isExplicit: true },
+      {
+        kind: 'openai',
+        url: 'http://a/v1',
+        urls: ['http://a/v1'],
+        name: 'openai',
+        origin: 'file',
+        headers: {},
+        maxContext: 32_768,
+        isExplicit: true,
+      },
       {
         kind: 'openai',
         url: 'https://api.groq.test/v1',
+        urls: ['https://api.groq.test/v1'],
         key: 'k',
         prefix: 'groq',
         name: 'groq',
+        origin: 'file',
         headers: { 'x-team': 'one' },
         maxContext: 32_768,
         isExplicit: true,
       },
-      { kind: 'ollama', url: 'http://gpu:11434', name: 'ollama', headers: {}, maxContext: 65_536, isExplicit: true },
+      {
+        kind: 'ollama',
+        url: 'http://gpu:11434',
+        urls: ['http://gpu:11434'],
+        name: 'ollama',
+        origin: 'file',
+        headers: {},
+        maxContext: 65_536,
+        isExplicit: true,
+      },
+    ]);
+  });
+
+  it('takes several servers, models, limits and fallbacks of a backend', () => {
+    const text = `
+backends:
+  - id: lab
+    type: anthropic
+    urls: [http://a/v1, http://b/v1/]
+    models: [one, two, one]
+    max_concurrent: 4
+    queue: 0
+    fallbacks: [cloud/small]
+    tool_images: never
+    schemas: plain
+`;
+    expect(read(text, { OLLAMA_BASE_URLS: ';' }).backends).toEqual([
+      {
+        kind: 'anthropic',
+        url: 'http://a/v1',
+        urls: ['http://a/v1', 'http://b/v1'],
+        name: 'lab',
+        origin: 'file',
+        models: ['one', 'two'],
+        maxConcurrent: 4,
+        queue: 0,
+        fallbacks: ['cloud/small'],
+        toolImages: 'never',
+        schemas: 'plain',
+        headers: {},
+        maxContext: 32_768,
+        isExplicit: true,
+      },
+    ]);
+  });
+
+  it('takes the older name of an id', () => {
+    const idOf = (fields: string) =>
+      read(`backends: [{ type: openai, url: "http://a", ${fields} }]`, { OLLAMA_BASE_URLS: ';' }).backends[0]?.name;
+    expect(idOf('name: My server')).toBe('My server');
+    expect(idOf('id: lab, name: lab')).toBe('lab');
+    expect(idOf('prefix: p')).toBe('openai');
+  });
+
+  it('says where each backend was entered', () => {
+    const text = 'ollama_base_urls: http://a\nbackends: [{ type: openai, url: "http://b" }]';
+    const origins = (environment: NodeJS.ProcessEnv) => read(text, environment).backends.map(({ url, origin }) => [url, origin]);
+    expect(origins({ OPENAI_API_KEY: 'k' })).toEqual([
+      ['http://a', 'file'],
+      ['https://api.openai.com/v1', 'environment'],
+      ['http://b', 'file'],
     ]);
   });
 
@@ -105,6 +176,17 @@ backends:
     ['key: "CANARY', /is not valid YAML/],
     ['backends: [{ type: openai }]', /^backends\.0\.url in \.\/toolwharf\.yaml: /],
     ['backends: [{ type: groq, url: "http://a" }]', /^backends\.0\.type/],
+    ['backends: [{ type: openai, url: "http://a", id: a/b }]', /^backends\.0\.id in .*letters, digits/],
+    ['backends: [{ type: openai, url: "http://a", id: a, name: b }]', /^backends\.0\.name in .*leave it out/],
+    ['backends: [{ type: openai, url: "http://a", urls: ["http://b"] }]', /^backends\.0\.urls in .*leave one of them out/],
+    ['backends: [{ type: openai, urls: ["http://a", "http://a/"] }]', /^backends\.0\.urls\.1 in .*twice/],
+    ['backends: [{ type: openai, urls: ["http://u:CANARY@a"] }]', /^backends\.0\.urls\.0 in .*user name or password/],
+    ['backends: [{ type: openai, url: "http://a", models: [] }]', /^backends\.0\.models in .*must not be empty/],
+    ['backends: [{ type: openai, url: "http://a", max_concurrent: 0 }]', /^backends\.0\.max_concurrent in .*at least 1/],
+    ['backends: [{ type: openai, url: "http://a", queue: 9 }]', /^backends\.0\.queue in .*set that too/],
+    ['backends: [{ type: openai, url: "http://a", fallbacks: b }]', /^backends\.0\.fallbacks in .*must be a list/],
+    ['backends: [{ type: openai, url: "http://a", tool_images: yes }]', /^backends\.0\.tool_images in .*"auto" or "never"/],
+    ['backends: [{ type: openai, url: "http://a", schemas: x }]', /^backends\.0\.schemas in .*"plain"/],
     ['backends: [{ type: openai, url: "http://a", kee: CANARY }]', /backends\.0 in .*kee/],
     ['backends: [{ type: openai, url: "http://u:CANARY@a" }]', /^backends\.0\.url/],
     ['backends: [{ type: openai, url: "http://a", name: n }, { type: openai, url: "http://b", name: n }]', /"n" is used twice/],

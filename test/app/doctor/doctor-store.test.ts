@@ -9,7 +9,7 @@ import type { Finding, Section } from '../../../src/core/finding.ts';
 import { createApiKeys } from '../../../src/admin/api-keys.ts';
 import { derivePepper } from '../../../src/admin/derive-key-hash.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
-import { toolServerRecord } from '../../storage/records.ts';
+import { backendConfig, toolServerRecord } from '../../storage/records.ts';
 
 const secret = 'a'.repeat(64);
 let folder: string;
@@ -70,6 +70,24 @@ it('what is stored is examined like what is configured, and nothing is made or c
   ]);
   expect(await findings('Access')).toEqual([{ level: 'ok', text: 'A key is needed: 1 is stored' }]);
   expect(stateOf(folder)).toEqual(before);
+});
+
+it('stored backends are examined with those that are configured', async () => {
+  const store = openStores({ file, secret }).registry;
+  await store.createBackend(backendConfig({ name: 'lab', url: 'http://127.0.0.1:9/v1', key: 'CANARY' }));
+  await store.close();
+  const found = await findings('Models', { TOOLWHARF_SECRET: secret, OPENAI_API_BASE_URL: 'http://127.0.0.1:9/v1' });
+  expect(found).toMatchObject([
+    { level: 'broken', text: expect.stringMatching(/^openai .*127\.0\.0\.1:9/), cure: expect.stringContaining('Start the server') },
+    { level: 'broken', text: expect.stringMatching(/^lab .*127\.0\.0\.1:9/), cure: expect.stringContaining('Start the server') },
+    { level: 'ok', text: expect.stringContaining('demo') },
+  ]);
+  const [, lost] = await findings('Models', { TOOLWHARF_SECRET: 'b'.repeat(64), OPENAI_API_BASE_URL: 'http://127.0.0.1:9/v1' });
+  expect(lost).toMatchObject({
+    text: expect.stringContaining('TOOLWHARF_SECRET'),
+    cure: expect.stringContaining('PATCH /api/backends/lab'),
+  });
+  expect(JSON.stringify(found)).not.toContain('CANARY');
 });
 
 it('a store of an earlier release is read as it is, and not brought up to date', async () => {

@@ -137,7 +137,7 @@ describe('models', () => {
 
   it.each([
     ['OLLAMA_BASE_URLS', '/api', 'Set the address without this ending'],
-    ['OPENAI_API_BASE_URLS', '', 'end the address with /v1; set its key'],
+    ['OPENAI_API_BASE_URLS', '', 'end the address with /v1'],
   ])('has a cure for an address of %s that ends with "%s"', async (setting, end, cure) => {
     const url = await peer(404, 'page not found');
     const [found] = findingsOf(await examine({ [setting]: `${url}${end}` }), 'Models');

@@ -74,6 +74,8 @@ async function backend(answer: Answer, overrides: Partial<BackendConfig> = {}): 
   const lab: BackendConfig = {
     kind: 'openai',
     url,
+    urls: [url],
+    origin: 'file',
     key: 'backend-secret',
     prefix: 'lab',
     name: 'lab',

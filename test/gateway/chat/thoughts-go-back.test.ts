@@ -42,7 +42,9 @@ async function askOver(deltas: JsonObject[][], body: JsonObject): Promise<Asked>
     return respond(200, { choices: [{ index: 0, message, finish_reason: finish }] });
   });
   closers.push(() => backend.close());
-  const lab = { kind: 'openai', url: `${backend.origin}/v1`, name: 'lab', headers: {}, maxContext: 1, isExplicit: true } as const;
+  const server = `${backend.origin}/v1`;
+  const shared = { kind: 'openai', origin: 'file', headers: {}, maxContext: 1, isExplicit: true } as const;
+  const lab = { ...shared, url: server, urls: [server], name: 'lab' };
   const tools = await startUpstream(respond(200, { ok: true }));
   closers.push(() => tools.close());
   const registry = memoryRegistry([serverOf('s', documentOf({ act: none }), { url: tools.origin })]);

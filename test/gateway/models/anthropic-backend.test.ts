@@ -48,6 +48,8 @@ async function gateway(answer: (body: JsonObject, count: number) => ScriptStep[]
     headers: {},
     maxContext: 1,
     isExplicit: true,
+    urls: [`${backend.origin}/v1`],
+    origin: 'file',
   } as const;
   const registry = memoryRegistry([serverOf('s', functions, { url: tools.origin })]);
   const app = await testApp({}, { registry, config: { backends: [{ ...entry, key: 'sk-ant-1' }] } });

@@ -50,6 +50,8 @@ async function wireTo(turns: Turn[], result: ScriptStep[] = respond(200, { balan
     headers: {},
     maxContext: 1,
     isExplicit: true,
+    urls: [`${server ?? backend.origin}/v1`],
+    origin: 'file',
   } as const;
   const registry = memoryRegistry([serverOf('bank', documentOf({ look: { type: 'object', properties: {} } }), { url: tools.origin })]);
   const app = await testApp({}, { registry, config: { backends: [entry] } });

@@ -43,6 +43,8 @@ async function wireTo(backend: UpstreamServer, tools: UpstreamServer, environmen
   const lab = {
     kind: 'openai',
     url: `${backend.origin}/v1`,
+    urls: [`${backend.origin}/v1`],
+    origin: 'file',
     prefix: 'lab',
     name: 'lab',
     headers: {},

@@ -41,7 +41,7 @@ const uses = rows.filter(([, access, , path]) => access !== 'admin-change' && !r
 
 describe('while the gateway is open', () => {
   it('the table names every change', () => {
-    const administration = /^\/api\/(?:keys|users|tool-servers|presets|settings|v1\/configs)\b/;
+    const administration = /^\/api\/(?:keys|users|tool-servers|backends|presets|settings|v1\/configs)\b/;
     const expected = rows.filter(([, , method, path]) => administration.test(path) && method !== 'GET').map(([row]) => row);
     expect(changes.map(([row]) => row)).toEqual(expected);
     expect(changes.length).toBeGreaterThan(10);

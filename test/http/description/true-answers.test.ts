@@ -233,6 +233,16 @@ it('answers are as the document says, on every route', async () => {
   expect((await call('PUT /api/tool-servers', { payload: { data: [fresh] } })).status).toBe(200);
   expect((await call(`DELETE ${one}`, { url: at() })).status).toBe(200);
 
+  const lab = { id: 'lab', type: 'openai', url: 'http://gone.test/v1', key: 'secret', headers: { 'x-token': 'secret' } };
+  expect((await call('POST /api/backends', { payload: lab })).status).toBe(201);
+  expect((await call('GET /api/backends')).status).toBe(200);
+  const entry = '/api/backends/{id}';
+  expect((await call(`GET ${entry}`, { url: '/api/backends/lab' })).status).toBe(200);
+  const moved = { url: 'http://other.test/v1', models: ['a'] };
+  expect((await call(`PATCH ${entry}`, { url: '/api/backends/lab', payload: moved })).status).toBe(200);
+  expect((await call(`POST ${entry}/verify`, { url: '/api/backends/lab/verify' })).status).toBe(200);
+  expect((await call(`DELETE ${entry}`, { url: '/api/backends/lab' })).status).toBe(200);
+
   await call('GET /api/usage', { url: '/api/usage?by=user' });
   await call('GET /api/usage', { url: '/api/usage?by=tool' });
   const users = { from: 'header', name: 'x-user' };

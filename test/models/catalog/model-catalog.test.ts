@@ -45,6 +45,21 @@ beforeEach(() => {
   time = 1_000_000;
 });
 
+describe('backends that change', () => {
+  it('are found and listed by the next question, and those that stay keep their lists', async () => {
+    const [stays, goes, comes] = [new ScriptedList('stays', ['a']), new ScriptedList('goes', ['b']), new ScriptedList('comes', ['c'])];
+    const catalog = catalogOf(stays, goes);
+    expect(await idsOf(catalog)).toEqual(['a', 'b']);
+    const before = await catalog.require('b', signal);
+    catalog.replaceBackends([comes, stays]);
+    expect(await catalog.require('c', signal)).toMatchObject({ backend: comes.backend });
+    await expect(Promise.resolve(catalog.require('b', signal))).rejects.toMatchObject({ code: 'model_not_found' });
+    expect(await idsOf(catalog)).toEqual(['c', 'a']);
+    expect(before.backend).toBe(goes.backend);
+    expect([stays.lists, comes.lists]).toEqual([1, 1]);
+  });
+});
+
 describe('the list of models', () => {
   it('joins all backends; an id on several is one model, of the first', async () => {
     const catalog = catalogOf(new ScriptedList('one', ['a', 'b']), new ScriptedList('two', ['b', 'org/c']));
@@ -277,6 +292,21 @@ describe('a model', () => {
     time += modelListTtlMs;
     await catalog.list(signal);
     expect(memory.remembered()).toEqual([]);
+  });
+
+  it('is asked anew what it refuses once another backend has taken the name, and keeps what others refuse', async () => {
+    const [one, two] = [new ScriptedList('one', ['a']), new ScriptedList('two', ['b'])];
+    const memory = new RefusalMemory(() => time);
+    const catalog = createModelCatalog({ backends: [one, two], now: () => time, memory });
+    const warning = { code: 'tools_unsupported', message: 'No tools.' };
+    const lesson = { kind: 'tools', subject: '', change: 'left out', content: '', warning } as const;
+    for (const [backend, model] of [
+      ['one', 'a'],
+      ['two', 'b'],
+    ] as const)
+      memory.of(backend, model).learn(lesson, { request: askModel(), pointsAt: 'does not support tools' });
+    catalog.replaceBackends([new ScriptedList('one', ['a']), two]);
+    expect(memory.remembered()).toMatchObject([{ backend: 'two' }]);
   });
 
   it('whose name belongs to the prototype is not known', async () => {

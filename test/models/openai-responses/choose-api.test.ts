@@ -37,7 +37,7 @@ function openAi(refuse: (body: JsonObject) => Refusal = () => undefined, url = '
     const { status = 400, message } = refusal;
     return Promise.resolve(answerOfServer(status, { error: { message, type: 'invalid_request_error', param: null, code: null } }));
   };
-  const entry = { kind: 'openai', name: 'openai', url, headers: {}, maxContext: 0, isExplicit: true } as const;
+  const entry = { kind: 'openai', name: 'openai', url, urls: [url], origin: 'file', headers: {}, maxContext: 0, isExplicit: true } as const;
   const timeouts = { firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000 };
   const { backend } = createBackend(entry, timeouts, { send, memory: new RefusalMemory() }).backend;
   const origin = { callerId: 'ada', sourceOf: () => ({ server: 'clock', isOwn: false }) };

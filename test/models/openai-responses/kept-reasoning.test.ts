@@ -29,6 +29,8 @@ async function refusing(refusalOf: (body: JsonObject) => JsonObject | false, sta
     headers: {},
     maxContext: 0,
     isExplicit: true,
+    urls: [`${server.origin}/v1`],
+    origin: 'file',
   } as const;
   const timeouts = { firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
   return createBackend(entry, timeouts, { send: directSend, memory: new RefusalMemory() }).backend.backend;

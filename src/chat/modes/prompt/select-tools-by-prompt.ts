@@ -27,6 +27,8 @@ interface SelectionOptions {
   isSingleCall: boolean;
   /** Adds inline files to the messages of the answer. The selection does not see them. */
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
+  /** Adds the pictures of results to the request of the answer. */
+  addPictures: (backend: ModelBackend) => ModelBackend;
   newCallId: () => string;
   /** The tool result at the end of the first request belongs to a call of another preset. */
   isAfterHandoff: boolean;
@@ -66,7 +68,7 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
     },
   };
   const chooser = withModelHooks(choosing, options.hooked, 'selection');
-  const answerer = withModelHooks(options.backend, options.hooked, 'answer');
+  const answerer = withModelHooks(options.addPictures(options.backend), options.hooked, 'answer');
 
   return {
     async answer(request, emit) {

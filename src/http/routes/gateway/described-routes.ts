@@ -10,6 +10,7 @@ import { doctorDescriptions } from './doctor-description.ts';
 import { gatewayDescriptions } from './gateway-description.ts';
 import { keyDescriptions } from '../access/keys-description.ts';
 import { mcpDescriptions } from '../tools/mcp-description.ts';
+import { backendDescriptions } from '../models/backends-description.ts';
 import { modelDescriptions } from '../models/models-description.ts';
 import { openApiToolDescriptions } from '../tools/openapi-tools-description.ts';
 import { ollamaDescriptions } from '../models/ollama-description.ts';
@@ -27,12 +28,13 @@ import type { RouteDescriptions } from '../../description/route-description.ts';
 
 /** Schemas of bodies that are checked where they are stored. */
 export interface StoredSchemas {
+  backend: z.ZodType;
   connection: z.ZodType;
   preset: z.ZodType;
 }
 
 /** Every route that programs call, with its own schemas, from which the console has its types. A test compares it with the table of roles. */
-export function describedRoutes({ connection, preset }: StoredSchemas) {
+export function describedRoutes({ backend, connection, preset }: StoredSchemas) {
   return {
     ...chatCompletionDescriptions,
     ...ollamaChatDescriptions,
@@ -51,6 +53,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas) {
     ...approvalDescriptions,
     ...storedChatDescriptions,
     ...storedResponseDescriptions,
+    ...backendDescriptions(backend),
     ...presetDescriptions(preset),
     ...toolServerDescriptions(connection),
     ...openWebUiConfigDescriptions(connection),

@@ -212,6 +212,15 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (issuer, redirect_uri)
   ) STRICT;
   `,
+  // Backends that administrators have added; `secrets` holds ciphertexts.
+  `
+  CREATE TABLE backends (
+    id TEXT NOT NULL PRIMARY KEY,
+    position INTEGER NOT NULL,
+    record TEXT NOT NULL CHECK (json_valid(record)),
+    secrets TEXT NOT NULL CHECK (json_valid(secrets))
+  ) STRICT;
+  `,
 ];
 
 interface MigrationOptions {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { GatewayError } from '../../../core/errors.ts';
+import type { BackendConfig } from '../../../core/models/backend-config.ts';
 import type { KeyRecord, ToolServerRecord } from '../../../core/stores/registry.ts';
 import { deepFreeze } from '../../../shared/json/deep-freeze.ts';
 import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
@@ -8,6 +9,7 @@ import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { readPragma } from '../connection/migrations.ts';
 import { selectAll } from '../connection/select.ts';
+import { readBackendRow, selectBackends } from './backend-row.ts';
 import { readKey } from './key-row.ts';
 import {
   isSameRow,
@@ -15,7 +17,7 @@ import {
   selectToolServers,
   toToolServerRow,
   type ReadToolServer,
-  type ToolServerRow,
+  type StoredRow,
 } from './tool-server-row.ts';
 
 /** Records of a new list whose secrets are encrypted in one tick of the event loop. */
@@ -23,12 +25,12 @@ export const preparedPerTick = 50;
 
 /** A row to write, and the stored row it was made from. */
 interface PreparedRow {
-  before: ToolServerRow | undefined;
-  row: ToolServerRow;
+  before: StoredRow | undefined;
+  row: StoredRow;
 }
 
 /** Records by id, with the rows that they were parsed from. */
-type RecordCache<Value> = ReadonlyMap<string, { row: ToolServerRow; value: Value }>;
+type RecordCache<Value> = ReadonlyMap<string, { row: StoredRow; value: Value }>;
 
 /** All records, from one state of the database. */
 interface Snapshot {
@@ -36,12 +38,14 @@ interface Snapshot {
   /** SQLite's `data_version`, which changes when another connection writes. */
   version: number;
   toolServers: RecordCache<ReadToolServer>;
+  backends: RecordCache<BackendConfig>;
   keys: RecordCache<KeyRecord>;
   keysByHash: ReadonlyMap<string, KeyRecord>;
 }
 
 interface RegistryRecordsOptions {
   cipher: SecretCipher;
+  backendCipher: SecretCipher;
   now: () => number;
   cacheMs: number;
 }
@@ -50,6 +54,7 @@ interface RegistryRecordsOptions {
 export class RegistryRecords {
   readonly #connection: DatabaseConnection;
   readonly #cipher: SecretCipher;
+  readonly #backendCipher: SecretCipher;
   readonly #options: RegistryRecordsOptions;
   #snapshot: Snapshot | undefined;
   #isStale = true;
@@ -60,6 +65,7 @@ export class RegistryRecords {
   constructor(connection: DatabaseConnection, options: RegistryRecordsOptions) {
     this.#connection = connection;
     this.#cipher = options.cipher;
+    this.#backendCipher = options.backendCipher;
     this.#options = options;
   }
 
@@ -89,7 +95,7 @@ export class RegistryRecords {
   async prepareRows(records: readonly ToolServerRecord[]): Promise<Map<string, PreparedRow>> {
     const stored = new Map((await this.#connection.read(selectToolServers)).map((row) => [row.id, row]));
     const prepared = new Map<string, PreparedRow>();
-    const values = new Map<string, { row: ToolServerRow; value: ReadToolServer }>();
+    const values = new Map<string, { row: StoredRow; value: ReadToolServer }>();
     for (const record of records) {
       const before = stored.get(record.id);
       const row = toToolServerRow(record, before, this.#cipher);
@@ -106,17 +112,22 @@ export class RegistryRecords {
     const version = readPragma(database, 'data_version');
     if (!this.#isStale && this.#snapshot?.database === database && this.#snapshot.version === version) return this.#snapshot;
     const toolServerRows = selectToolServers(database);
-    const keyRows = selectAll<ToolServerRow>(database, `SELECT id, record, '' AS secrets FROM keys ORDER BY position`);
+    const backendRows = selectBackends(database);
+    const keyRows = selectAll<StoredRow>(database, `SELECT id, record, '' AS secrets FROM keys ORDER BY position`);
     const toolServers = readRecords(toolServerRows, [this.#snapshot?.toolServers, this.#replacing], {
       kind: 'tool server',
       toValue: (row) => readToolServerRow(row, this.#cipher),
+    });
+    const backends = readRecords(backendRows, [this.#snapshot?.backends], {
+      kind: 'backend',
+      toValue: (row) => readBackendRow(row, this.#backendCipher),
     });
     const keys = readRecords(keyRows, [this.#snapshot?.keys], {
       kind: 'key',
       toValue: ({ record }) => deepFreeze(readKey(record, this.#cipher)),
     });
     const keysByHash = new Map([...keys.values()].map(({ value }) => [value.hash, value]));
-    this.#snapshot = { database, version, toolServers, keys, keysByHash };
+    this.#snapshot = { database, version, toolServers, backends, keys, keysByHash };
     this.#isStale = false;
     this.#replacing = undefined;
     return this.#snapshot;
@@ -128,9 +139,9 @@ export class RegistryRecords {
  * @throws GatewayError `storage_unavailable` for a row that cannot be parsed, naming it.
  */
 function readRecords<Value>(
-  rows: readonly ToolServerRow[],
+  rows: readonly StoredRow[],
   before: readonly (RecordCache<Value> | undefined)[],
-  { kind, toValue }: { kind: string; toValue: (row: ToolServerRow) => Value },
+  { kind, toValue }: { kind: string; toValue: (row: StoredRow) => Value },
 ): RecordCache<Value> {
   return new Map(
     rows.map((row) => {

@@ -6,7 +6,7 @@ import { whenThere } from '../../../shared/async/maybe-promise.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { preparedPerTick, type RegistryRecords } from './registry-records.ts';
 import { missing, taken } from './registry-errors.ts';
-import { findToolServerRow, isSameRow, selectToolServers, toToolServerRow, type ToolServerRow } from './tool-server-row.ts';
+import { findToolServerRow, isSameRow, selectToolServers, toToolServerRow, type StoredRow } from './tool-server-row.ts';
 
 type ToolServers = Pick<
   Registry,
@@ -64,7 +64,7 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
   };
 }
 
-function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {
+function insertToolServer(database: DatabaseSync, { id, record, secrets }: StoredRow): void {
   if (findToolServerRow(database, id) !== undefined) throw taken('tool server', id);
   const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
   database.prepare(sql).run(id, record, secrets);

@@ -2,12 +2,13 @@ import type { Registry } from '../../../core/stores/registry.ts';
 import { createSecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { selectFirst } from '../connection/select.ts';
+import { backendsIn } from './registry-backends.ts';
 import { keysIn } from './registry-keys.ts';
 import { RegistryRecords } from './registry-records.ts';
 import { toolServersIn } from './registry-tool-servers.ts';
 
 interface SqliteRegistryOptions {
-  /** Encrypts the keys and header values of tool servers. */
+  /** Encrypts the keys and header values of tool servers and backends. */
   secret: string;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -17,13 +18,16 @@ interface SqliteRegistryOptions {
 
 /**
  * The registry; closing it closes the connection. A tool server whose credentials were encrypted with another secret is listed without them and with
- * `extra.unreadable_secrets`; `findToolServer` throws. Changing such a server keeps the unreadable values unless new ones are given.
+ * `extra.unreadable_secrets`; `findToolServer` throws. Changing such a server keeps the unreadable values unless new ones are given. A backend has them
+ * in `unreadableSecrets`.
  */
 export function createSqliteRegistry(connection: DatabaseConnection, { secret, now, cacheMs }: SqliteRegistryOptions): Registry {
   const cipher = createSecretCipher(secret);
-  const records = new RegistryRecords(connection, { cipher, now, cacheMs });
+  const backendCipher = createSecretCipher(secret, 'backend');
+  const records = new RegistryRecords(connection, { cipher, backendCipher, now, cacheMs });
   return {
     ...toolServersIn(records, cipher),
+    ...backendsIn(records, backendCipher),
     ...keysIn(records, cipher),
 
     readFact: (name) =>

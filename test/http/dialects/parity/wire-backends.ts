@@ -1,5 +1,5 @@
 import { createBackend } from '../../../../src/app/compose/create-backend.ts';
-import type { BackendKind } from '../../../../src/app/config/backends.ts';
+import type { BackendKind } from '../../../../src/core/models/backend-config.ts';
 import type { ToolCall } from '../../../../src/core/chat/chat.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../../src/core/outbound.ts';
 import type { CatalogBackend } from '../../../../src/models/catalog/catalog-backend.ts';
@@ -63,7 +63,17 @@ export function wireBackendOf(kind: BackendKind, turns: ScriptStep[][]): WireBac
     return answer(200, 'application/json', [JSON.stringify(format.write(said))]);
   };
   const url = kind === 'ollama' ? 'http://models.test' : 'http://models.test/v1';
-  const entry = { kind, url, name: kind, key: 'a key', headers: {}, maxContext: 32_768, isExplicit: true };
+  const entry = {
+    kind,
+    url,
+    name: kind,
+    key: 'a key',
+    headers: {},
+    maxContext: 32_768,
+    isExplicit: true,
+    urls: [url],
+    origin: 'file',
+  } as const;
   const timeouts = { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 };
   const { backend } = createBackend(entry, timeouts, { send, memory: new RefusalMemory(() => 0) });
   const model = {

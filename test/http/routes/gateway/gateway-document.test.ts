@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { routeRoles } from '../../../../src/http/auth/route-roles.ts';
 import { describedRoutes, undescribedRoutes } from '../../../../src/http/routes/gateway/described-routes.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
+import { backendShape } from '../../../../src/storage/backend-schema.ts';
 import { connectionSchema } from '../../../../src/storage/connection-schema.ts';
 import { presetSchema } from '../../../../src/storage/preset-schema.ts';
 import { withoutComments } from '../../../_support/read-source.ts';
@@ -28,7 +29,7 @@ describe('the document of the gateway', () => {
   });
 
   it('has every route, but pages for people', async () => {
-    const described = describedRoutes({ connection: connectionSchema, preset: presetSchema });
+    const described = describedRoutes({ backend: backendShape, connection: connectionSchema, preset: presetSchema });
     expect([...Object.keys(described), ...undescribedRoutes].toSorted()).toEqual(Object.keys(routeRoles).toSorted());
     const { paths } = await documentOf();
     const operations = Object.values(paths as Record<string, JsonObject>).flatMap((item) => Object.keys(item));

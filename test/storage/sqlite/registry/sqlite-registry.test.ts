@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../../../src/core/stores/registry.ts';
 import { openStores } from '../../../../src/storage/open-stores.ts';
-import { describeRegistry, keyRecord, toolServerRecord } from '../../registry-contract.ts';
+import { backendConfig, describeRegistry, keyRecord, toolServerRecord } from '../../registry-contract.ts';
 import { temporaryFolders } from '../../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -38,22 +38,58 @@ describe('the SQLite registry', () => {
     headers: { 'x-token': 'CANARY-header', 'x-b': 'CANARY-b' },
   });
 
+  const secretiveBackend = backendConfig({ key: 'CANARY-backend-key', headers: { 'x-token': 'CANARY-backend-header' } });
+
+  it('names the secrets of a backend that another secret encrypted, and has them again with that one', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const before = openRegistry(file, 'one');
+    await before.createBackend(secretiveBackend);
+    await before.close();
+    const other = openRegistry(file, 'two');
+    const { key: _key, ...withoutKey } = secretiveBackend;
+    const unreadableSecrets = ['headers.x-token', 'key'];
+    const listed = await other.listBackends();
+    expect(listed).toEqual([{ ...withoutKey, headers: {}, unreadableSecrets }]);
+    await other.changeBackend({ ...withoutKey, headers: { 'x-token': 'new' }, prefix: 'p', unreadableSecrets: ['key'] });
+    expect(await other.listBackends()).toMatchObject([{ headers: { 'x-token': 'new' }, unreadableSecrets: ['key'] }]);
+    await other.close();
+    const again = await openRegistry(file, 'one').listBackends();
+    expect(again).toMatchObject([{ key: 'CANARY-backend-key', prefix: 'p', unreadableSecrets: ['headers.x-token'] }]);
+  });
+
+  it('decrypts no secret of a backend for another one', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const registry = openRegistry(file);
+    await registry.createBackend(secretiveBackend);
+    await registry.createBackend(backendConfig({ name: 'other' }));
+    const database = new DatabaseSync(file);
+    database.exec("UPDATE backends SET secrets = (SELECT secrets FROM backends WHERE id = 'lab') WHERE id = 'other'");
+    database.close();
+    const [, other] = await registry.listBackends();
+    expect(other).toMatchObject({ headers: {}, unreadableSecrets: ['headers.x-token', 'key'] });
+    expect(other).not.toHaveProperty('key');
+  });
+
   it('keeps everything over a restart', async () => {
     const file = join(newFolder(), 'deep', 'er', 'toolwharf.db');
     const before = openRegistry(file);
     await before.replaceToolServers([secretive, toolServerRecord()]);
     await before.createKey(keyRecord());
+    await before.createBackend(secretiveBackend);
     await before.writeFact('seen', 'yes');
     await before.close();
     const after = openRegistry(file);
     expect(await after.listToolServers()).toEqual([secretive, toolServerRecord()]);
     expect(await after.findKeyByHash('hash-a')).toEqual(keyRecord());
+    expect(await after.listBackends()).toEqual([secretiveBackend]);
     expect(await after.readFact('seen')).toBe('yes');
   });
 
   it('is readable for its owner only, and holds no secret in clear', async () => {
     const folder = newFolder();
-    await openRegistry(join(folder, 'toolwharf.db')).createToolServer(secretive);
+    const registry = openRegistry(join(folder, 'toolwharf.db'));
+    await registry.createToolServer(secretive);
+    await registry.createBackend(secretiveBackend);
     const files = readdirSync(folder).map((name) => join(folder, name));
     expect(files).toHaveLength(3);
     expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
