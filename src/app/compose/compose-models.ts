@@ -9,7 +9,6 @@ import { createDemoBackend, demoModel } from '../../models/demo/demo-model.ts';
 import { createModelCatalog, type ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { withPresets } from '../../models/catalog/preset-models.ts';
-import { passOn } from '../../models/openai/pass-on.ts';
 import { writeBody } from '../../models/transport/write-body.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { createBackend, type PassedRoute } from './create-backend.ts';
@@ -27,7 +26,7 @@ export function composeModels(
   { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
 ): Models {
   const memory = new RefusalMemory(now);
-  const { backends: configured, routes } = createBackends(config, send, memory);
+  const { backends: configured, routes } = createBackends(config, send, { memory, elapsed });
   const models = withPresets(createModelCatalog({ backends: backends ?? configured, now: elapsed, memory }), presets);
   return {
     models,
@@ -48,7 +47,7 @@ export function composeModels(
         content.type === 'form'
           ? { contentType: content.contentType, bytes: content.bytesFor(name) }
           : { contentType: 'application/json', bytes: await writeBody({ ...content.body, model: name }) };
-      return passOn(route.connection, send, { path, signal, caller: caller.id, contentType, bytes });
+      return route.pass({ path, model: name, signal, caller: caller.id, contentType, bytes });
     },
   };
 }
@@ -60,10 +59,14 @@ interface Backends {
 }
 
 /** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
-export function createBackends(config: Config, send: SendOutbound, memory: RefusalMemory = new RefusalMemory()): Backends {
+export function createBackends(
+  config: Config,
+  send: SendOutbound,
+  { memory = new RefusalMemory(), elapsed = () => performance.now() }: { memory?: RefusalMemory; elapsed?: () => number } = {},
+): Backends {
   const routes: Backends['routes'] = new Map();
   const backends = config.backends.map((entry): CatalogBackend => {
-    const { backend, route } = createBackend(entry, config, { send, memory });
+    const { backend, route } = createBackend(entry, config, { send, memory, elapsed });
     if (route !== undefined) routes.set(backend.backend, route);
     return backend;
   });

@@ -12,8 +12,10 @@ export type BackendKind = (typeof backendKinds)[number];
 /** A server of models. */
 export interface BackendConfig {
   kind: BackendKind;
-  /** Without a trailing slash; for the kinds that are not Ollama it ends with `/v1`. */
+  /** Without a trailing slash; for the kinds that are not Ollama it ends with `/v1`. The first of `urls`. */
   url: string;
+  /** Addresses that serve the same models. Absent: `url` alone. */
+  urls?: string[];
   key?: string;
   /** Prepended to the ids of its models, separated by `/`. Has no trailing slash. */
   prefix?: string;
@@ -24,6 +26,12 @@ export interface BackendConfig {
   maxContext: number;
   /** Which part of JSON Schema it supports; absent: derived from its URL. */
   schemas?: 'plain' | 'openai' | 'ollama' | 'gemini' | 'llama-cpp';
+  /** Model requests that one address answers at a time. Absent: any number. */
+  maxConcurrent?: number;
+  /** Model requests that may wait for the entry. Absent: the default. */
+  queue?: number;
+  /** Public ids of models that answer if one of its own cannot. */
+  fallbacks?: string[];
   /** False for the Ollama that is tried at the default address. */
   isExplicit: boolean;
 }

@@ -125,7 +125,7 @@ class BackendsCatalog implements ModelCatalog {
 
   #toFound(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): FoundModel {
     const listed = this.#publicRecord(source, record, caller);
-    const { backend, describe, embed } = source;
+    const { backend, describe, embed, fallbacks } = source;
     const contextTokens = contextTokensOf(record);
     return {
       record: listed,
@@ -133,6 +133,7 @@ class BackendsCatalog implements ModelCatalog {
       backend,
       nativeTools: nativeToolsOf(listed),
       lessons: this.#memory.of(source.name, record.id),
+      ...(fallbacks !== undefined && { fallbacks }),
       ...(contextTokens !== undefined && { contextTokens }),
       ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
       ...(embed !== undefined && { embed }),
