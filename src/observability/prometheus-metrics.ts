@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Usage } from '../core/chat/chat.ts';
-import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
+import type { EndedCall, EndedRun, Metrics, SpentTokens, ToolUse } from '../core/runs/metrics.ts';
 import { visibleText } from '../shared/text/visible-text.ts';
 
 /** Values that are read when metrics are scraped. */
@@ -61,26 +61,46 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     completion.add(countOf(usage?.completion_tokens));
   }
 
+  function countFallbacks(fallbacks: NonNullable<SpentTokens['fallbacks']>): void {
+    for (const { model, requests, usage } of fallbacks) {
+      const ofFallback = ofModel(model);
+      ofFallback.requests.add(requests);
+      countTokens(ofFallback, usage);
+    }
+  }
+
   return {
     contentType: registry.contentType,
     async text() {
       for (const tally of tallies) tally.settle();
       return (await processRegistry.metrics()) + (await registry.metrics());
     },
-    countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
+    countRun({
+      model,
+      outcome,
+      code,
+      durationMs,
+      firstTokenMs,
+      modelRequests: count,
+      repairedSelections,
+      usage,
+      fallbacks = [],
+    }: EndedRun) {
       ofOutcome(outcome).add(1);
       runSeconds.observe(durationMs / 1_000);
       if (code?.startsWith('upstream_') === true) upstreamErrors.inc({ code });
       if (repairedSelections > 0) repairs.inc(repairedSelections);
       // No backend was asked, so the name may be anything.
       if (count === 0) return;
+      countFallbacks(fallbacks);
       const ofThisModel = ofModel(model);
-      ofThisModel.requests.add(count);
+      ofThisModel.requests.add(count - fallbacks.reduce((sum, { requests }) => sum + requests, 0));
       if (firstTokenMs !== undefined) ofThisModel.firstToken.observe(firstTokenMs / 1_000);
       countTokens(ofThisModel, usage);
     },
-    countToolUse({ model, usage }: ToolUse) {
+    countToolUse({ model, usage, fallbacks = [] }: ToolUse) {
       countTokens(ofModel(model), usage);
+      countFallbacks(fallbacks);
     },
     countCall({ server, tool, code, durationMs }: EndedCall) {
       const isRegistered = server !== undefined && registeredServer.test(server);
