@@ -71,8 +71,7 @@ async function before({ hosts, more = {}, entry = {} }: Servers): Promise<Served
   const backend = { kind: 'openai', url: urls[0] ?? '', urls, name: 'pool', headers: {}, maxContext: 8_192, isExplicit: true, ...entry };
   const clocks = serverOf('clock', documentOf({ now: { type: 'object', properties: {} } }));
   const gateway = await gatewayOf({
-    backends: undefined as never,
-    config: { backends: [backend as BackendConfig] },
+    entries: [backend as BackendConfig],
     send,
     servers: [clocks],
   });
@@ -143,7 +142,7 @@ describe('an entry with several addresses', () => {
     expect(chats).toEqual(['a.test', 'b.test', 'c.test']);
   });
 
-  it('asks one that has not got the model no more than another', async () => {
+  it('goes to another one after a 404, and leaves nobody alone after it', async () => {
     const hosts = { 'a.test': [{ status: 404, body: '{"error":{"message":"no model m"}}' }], 'b.test': [says('here')] };
     const { gateway, chats } = await before({ hosts });
     expect((await ask(gateway)).text).toBe('here');
