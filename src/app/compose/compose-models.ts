@@ -1,6 +1,7 @@
 import type { AppContext } from '../app-context.ts';
 import type { Config } from '../config/config.ts';
 import { invalidField } from '../../core/errors.ts';
+import type { RoutingMetrics } from '../../core/models/attempts.ts';
 import type { LessonMemory, ModelBackend } from '../../core/models/model.ts';
 import type { PassOn } from '../../core/models/pass-on.ts';
 import type { PresetFinder } from '../../core/stores/preset.ts';
@@ -11,7 +12,7 @@ import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { withPresets } from '../../models/catalog/preset-models.ts';
 import { writeBody } from '../../models/transport/write-body.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
-import { createBackend, type PassedRoute } from './create-backend.ts';
+import { createBackend, type BackendParts, type PassedRoute } from './create-backend.ts';
 
 export interface Models {
   models: ModelCatalog;
@@ -20,13 +21,17 @@ export interface Models {
   passOn: PassOn;
 }
 
+interface ModelParts {
+  presets: PresetFinder;
+  send: SendOutbound;
+  backends: CatalogBackend[] | undefined;
+  metrics?: RoutingMetrics;
+}
+
 /** The catalog of models and presets. `backends` replaces the configured ones. */
-export function composeModels(
-  { config, now, elapsed }: AppContext,
-  { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
-): Models {
+export function composeModels({ config, now, elapsed }: AppContext, { presets, send, backends, metrics }: ModelParts): Models {
   const memory = new RefusalMemory(now);
-  const { backends: configured, routes } = createBackends(config, send, { memory, elapsed });
+  const { backends: configured, routes } = createBackends(config, send, { memory, elapsed, metrics });
   const models = withPresets(createModelCatalog({ backends: backends ?? configured, now: elapsed, memory }), presets);
   return {
     models,
@@ -62,11 +67,11 @@ interface Backends {
 export function createBackends(
   config: Config,
   send: SendOutbound,
-  { memory = new RefusalMemory(), elapsed = () => performance.now() }: { memory?: RefusalMemory; elapsed?: () => number } = {},
+  { memory = new RefusalMemory(), elapsed = () => performance.now(), metrics }: Partial<Omit<BackendParts, 'send'>> = {},
 ): Backends {
   const routes: Backends['routes'] = new Map();
   const backends = config.backends.map((entry): CatalogBackend => {
-    const { backend, route } = createBackend(entry, config, { send, memory, elapsed });
+    const { backend, route } = createBackend(entry, config, { send, memory, elapsed, metrics });
     if (route !== undefined) routes.set(backend.backend, route);
     return backend;
   });

@@ -1,4 +1,5 @@
 import type { BackendConfig, Config } from '../config/config.ts';
+import type { RoutingMetrics } from '../../core/models/attempts.ts';
 import type { ModelLessons } from '../../core/models/model.ts';
 import { passedPaths, type PassedAnswer, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
@@ -30,11 +31,12 @@ interface CreatedBackend {
 
 type Timeouts = Pick<Config, 'firstByteTimeoutMs' | 'idleTimeoutMs'>;
 
-interface BackendParts {
+export interface BackendParts {
   send: SendOutbound;
   memory: RefusalMemory;
   /** Milliseconds of a clock that nobody sets. */
   elapsed: () => number;
+  metrics?: RoutingMetrics | undefined;
 }
 
 /** The backend of one entry. With several addresses, or a limit of requests, it has a backend for each address behind it. */
@@ -44,7 +46,7 @@ export function createBackend(entry: BackendConfig, timeouts: Timeouts, parts: B
   if (first === undefined) throw new Error(`The backend ${name} has no address.`);
   const own = fallbacks === undefined ? {} : { fallbacks };
   if (others.length === 0 && maxConcurrent === undefined) return { ...first, backend: { ...first.backend, ...own } };
-  const pool = new AddressPool({ name, addresses: urls.length, maxConcurrent, queue, elapsed: parts.elapsed });
+  const pool = new AddressPool({ name, addresses: urls.length, maxConcurrent, queue, elapsed: parts.elapsed, metrics: parts.metrics });
   const backend = createRoutedBackend([first.backend, ...others.map((other) => other.backend)], pool);
   const routes = [first, ...others].flatMap(({ route }) => route ?? []);
   return { backend: { ...backend, ...own }, ...(first.route !== undefined && { route: routeThrough(pool, first.route, routes) }) };

@@ -11,6 +11,13 @@ export interface Attempts {
   hasMovedAfterFailure: boolean;
 }
 
+/** Counts what happens at backends with several addresses, or with a limit of concurrent requests. Cheap, and never throws. */
+export interface RoutingMetrics {
+  /** `refused`: an error that another address would not have spared. */
+  countAttempt(backend: string, outcome: ServerFault | 'answered' | 'refused'): void;
+  noteQueue(backend: string, waiting: number): void;
+}
+
 /** Those of a request that has not been made yet. */
 export function newAttempts(): Attempts {
   return { further: attemptsPerRequest - 1, hasMovedAfterFailure: false };

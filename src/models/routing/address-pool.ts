@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import { newAttempts, serverFaultOf, takeAttempt, type Attempts } from '../../core/models/attempts.ts';
+import { newAttempts, serverFaultOf, takeAttempt, type Attempts, type RoutingMetrics } from '../../core/models/attempts.ts';
 import { FairQueue } from '../../shared/fairness/fair-queue.ts';
 import { coolDownMs } from './cool-down.ts';
 import { QueuedRequest } from './queued-request.ts';
@@ -17,6 +17,7 @@ interface PoolOptions {
   maxConcurrent?: number | undefined;
   /** Requests that may wait. Default: a hundred. */
   queue?: number | undefined;
+  metrics?: RoutingMetrics | undefined;
   /** Milliseconds of a clock that nobody sets. */
   elapsed: () => number;
   /** Milliseconds since 1970. */
@@ -110,16 +111,18 @@ export class AddressPool {
       try {
         const result = await work(address.index);
         this.#noteSuccess(address, began);
+        this.#count('answered');
         return result;
       } catch (error) {
         const fault = serverFaultOf(error);
-        if (fault === undefined || !(error instanceof GatewayError)) throw error;
+        if (request.signal.aborted || !(error instanceof GatewayError)) throw error;
+        this.#count(fault ?? 'refused');
+        if (fault === undefined) throw error;
         if (fault === 'down') this.#coolDown(address, error, began);
         tried.add(address);
         // That another address does not have the model says nothing about the failure before.
         if (fault !== 'missing' || failure === undefined) failure = error;
         if (request.mayMove?.() === false || !this.#hasOther(request.model, tried) || !takeAttempt(attempts, fault)) throw failure;
-        request.signal.throwIfAborted();
         request.onMove?.(error);
       } finally {
         address.running -= 1;
@@ -185,7 +188,12 @@ export class AddressPool {
     this.#wakeLater();
   }
 
+  #count(outcome: Parameters<RoutingMetrics['countAttempt']>[1]): void {
+    this.#options.metrics?.countAttempt(this.#options.name, outcome);
+  }
+
   #tellPlaces(): void {
+    this.#options.metrics?.noteQueue(this.#options.name, this.#waiting.size);
     let place = 0;
     for (const queued of this.#waiting.inOrder()) queued.moveTo(++place);
   }

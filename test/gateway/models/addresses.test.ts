@@ -105,6 +105,9 @@ describe('an entry with several addresses', () => {
     expect([first.status, first.text]).toEqual([200, 'hello']);
     expect((await ask(gateway)).text).toBe('hello');
     expect(chats).toEqual(['a.test', 'b.test', 'b.test']);
+    const { body: metrics } = await gateway.get('/metrics');
+    expect(metrics).toContain('toolwharf_backend_attempts_total{backend="pool",outcome="down"} 1');
+    expect(metrics).toContain('toolwharf_backend_attempts_total{backend="pool",outcome="answered"} 2');
   });
 
   it('does so in any round, and repeats no call', async () => {
@@ -231,11 +234,15 @@ describe('an entry with max_concurrent', () => {
     await begun;
     const second = ask(gateway, { model: 'p/m' });
     await untilQueued(gateway);
+    expect((await gateway.get('/metrics')).body).toContain('toolwharf_backend_queue{backend="pool"} 1');
     expect(chats).toEqual(['a.test']);
     end();
     expect((await first).text).toBe('first');
     const seen = await second;
     expect(seen.text).toBe('second');
+    const { body: metrics } = await gateway.get('/metrics');
+    expect(metrics).toContain('toolwharf_backend_queue{backend="pool"} 0');
+    expect(metrics).toContain('toolwharf_backend_attempts_total{backend="pool",outcome="answered"} 2');
     expect(seen.eventsOf('queue')).toEqual([
       { model: 'p/m', place: 1 },
       { model: 'p/m', place: 0 },
