@@ -38,11 +38,11 @@ export function stageBackend(
   const path = choice?.path;
   const fallbacks = run.preset?.fallbacks ?? model.fallbacks ?? [];
   // The log has what is sent: all other stages change or repeat requests.
-  const reported = fallBack({ model, fallbacks, models: services.models, caller, hasShownText, report });
+  const { backend: reported, answering } = fallBack({ model, fallbacks, models: services.models, caller, hasShownText, report });
 
   const recoverCalls: Stage = (backend) => recoverLeakedCalls({ backend, newCallId, caller });
   const answerWithoutTools: Stage = (backend) =>
-    answerFromResults({ backend, plain: reported, onRefusal: (refusal, refused) => learnNoTools(model, refusal, refused) });
+    answerFromResults({ backend, plain: reported, onRefusal: (refusal, refused) => learnNoTools(answering(), refusal, refused) });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
   const selectTools: Stage = (backend) =>
     selectToolsByPrompt({

@@ -5,6 +5,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { newAttempts, serverFaultOf, takeAttempt, type Attempts } from '../../core/models/attempts.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
+import { hasCalled } from '../modes/native/answer-from-results.ts';
 import { meetsNeeds } from './meets-needs.ts';
 
 interface FallbackOptions {
@@ -20,11 +21,14 @@ interface FallbackOptions {
 }
 
 /**
- * The backend of a run whose model may be replaced: if it cannot answer, and before the first event of its answer, another model is asked. That one
+ * The backend of a run whose model may be replaced, and the model that answers now: if it cannot answer, and before the first event of its answer, another model is asked. That one
  * then answers for the rest of the run, because it has made the calls whose results are read.
  */
-export function fallBack(options: FallbackOptions): ModelBackend {
-  return options.fallbacks.length === 0 ? options.report(options.model.backend) : new ReplaceableBackend(options);
+export function fallBack(options: FallbackOptions): { backend: ModelBackend; answering: () => FoundModel } {
+  const { model, fallbacks, report } = options;
+  if (fallbacks.length === 0) return { backend: report(model.backend), answering: () => model };
+  const backend = new ReplaceableBackend(options);
+  return { backend, answering: () => backend.answering };
 }
 
 /** A model that may answer. */
@@ -43,6 +47,11 @@ class ReplaceableBackend implements ModelBackend {
     this.#current = { found: options.model };
   }
 
+  /** The model that answers now. */
+  get answering(): FoundModel {
+    return this.#current.found;
+  }
+
   async answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     const attempts = newAttempts();
     let hasBegun = false;
@@ -58,7 +67,7 @@ class ReplaceableBackend implements ModelBackend {
         await this.#ask(candidate, { request: { ...request, attempts }, failure }, watched);
         return;
       } catch (error) {
-        if (hasBegun || request.signal.aborted || !(error instanceof GatewayError)) throw error;
+        if (hasBegun || !(error instanceof GatewayError)) throw error;
         const next = await this.#next(error, { isFallback: failure !== undefined, attempts, fallbacks });
         // What the model of the run has met is what its user can do something about.
         failure ??= error;
@@ -85,7 +94,7 @@ class ReplaceableBackend implements ModelBackend {
       return emit([this.#warning(id, failure), ...events]);
     };
     return backend.answer({ ...request, model: found.name, fallback: id, purpose }, announced).catch((error: unknown) => {
-      throw withoutLesson(error);
+      throw hasCalled(request) ? error : withoutLesson(error);
     });
   }
 
@@ -129,7 +138,9 @@ class ReplaceableBackend implements ModelBackend {
   }
 }
 
-/** With the code `tools_unsupported` a fallback would teach that the model of the run has no native calls. */
+/**
+ * With the code `tools_unsupported` a fallback would have the run begin again in another mode, and teach that the model of the run has no native calls.
+ */
 function withoutLesson(error: unknown): unknown {
   const isRefusal = error instanceof GatewayError && error.code === 'tools_unsupported';
   return isRefusal ? new GatewayError('upstream_rejected', error.message, { cause: error }) : error;

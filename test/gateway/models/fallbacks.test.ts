@@ -197,6 +197,29 @@ describe('a fallback is passed over', () => {
   });
 });
 
+it('answers from the results when it refuses functions after its calls, which teaches nothing about the model of the run', async () => {
+  const refusal = new GatewayError('tools_unsupported', 'weak does not support tools');
+  const models = {
+    own: { turns: [[down], says('back')] },
+    weak: { turns: [calls(['now', {}]), [refusal], says('It is noon.')] },
+  };
+  const gateway = await fallingBack(models);
+  expect((await gateway.ask(withClock)).text).toBe('It is noon.');
+  expect(gateway.sent).toHaveLength(1);
+  const again = await gateway.ask(withClock);
+  expect(again.text).toBe('back');
+  expect(again.eventsOf('run.start')).toMatchObject([{ mode: 'native' }]);
+});
+
+it('ends the run when it refuses functions after it was replaced, instead of beginning again in another mode', async () => {
+  const refusal = new GatewayError('tools_unsupported', 'weak does not support tools');
+  const models = { own: { turns: [[down], says('{"tool_calls":[]}'), says('no')] }, weak: { turns: [says('No call.'), [refusal]] } };
+  const gateway = await fallingBack(models);
+  const seen = await gateway.ask({ ...withClock, tool_choice: 'required' });
+  expect(seen.raw).toContain('upstream_rejected');
+  expect(gateway.asked()).toEqual({ own: 1, weak: 2 });
+});
+
 describe('an answer of a fallback names it', () => {
   const messages = [{ role: 'user', content: 'hello' }];
   const warned = [{ code: 'model_fallback' }];
