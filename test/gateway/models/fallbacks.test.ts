@@ -200,15 +200,15 @@ describe('a fallback is passed over', () => {
 it('answers from the results when it refuses functions after its calls, which teaches nothing about the model of the run', async () => {
   const refusal = new GatewayError('tools_unsupported', 'weak does not support tools');
   const models = {
-    own: { turns: [[down], says('back')] },
+    own: { turns: [[down]] },
     weak: { turns: [calls(['now', {}]), [refusal], says('It is noon.')] },
   };
   const gateway = await fallingBack(models);
   expect((await gateway.ask(withClock)).text).toBe('It is noon.');
   expect(gateway.sent).toHaveLength(1);
-  const again = await gateway.ask(withClock);
-  expect(again.text).toBe('back');
-  expect(again.eventsOf('run.start')).toMatchObject([{ mode: 'native' }]);
+  const { body: findings } = await gateway.get('/api/doctor');
+  expect(findings).toContain('weak (backend-weak)');
+  expect(findings).not.toContain('own (backend-own)');
 });
 
 it('ends the run when it refuses functions after it was replaced, instead of beginning again in another mode', async () => {
