@@ -19,7 +19,7 @@ interface PresetContext {
 }
 
 /**
- * Lists what a preset names and does not exist at the moment: model, tools, sub-agents, and functions that need approval. These are only warnings,
+ * Lists what a preset names and does not exist at the moment: models, tools, sub-agents, and functions that need approval. These are only warnings,
  * because models and servers come and go.
  */
 export async function validatePreset(preset: PresetRecord, context: PresetContext): Promise<string[]> {
@@ -27,6 +27,10 @@ export async function validatePreset(preset: PresetRecord, context: PresetContex
   const model = known.has(preset.baseModel) ? undefined : await context.whyNoModel(preset.baseModel);
   const problems = model === undefined ? [] : [`base_model: ${model}`];
   if (preset.baseModel === preset.id) problems.push('base_model: is the preset itself, so nothing would answer. Name another model.');
+  for (const id of preset.fallbacks ?? []) {
+    const missing = known.has(id) ? undefined : await context.whyNoModel(id);
+    if (missing !== undefined) problems.push(`fallbacks: ${missing}`);
+  }
   const unknownTools = new Set<string>();
   for (const toolId of (preset.tools ?? []).slice(0, maxEntries)) {
     const reason = await context.whyNoTool(toolId);

@@ -87,7 +87,13 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
 
   // The parts of a chat: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
-  const { models, lessons, passOn } = composeModels(context, { presets, entries: storage.backends, send, backends: parts.backends });
+  const { models, lessons, passOn } = composeModels(context, {
+    presets,
+    entries: storage.backends,
+    send,
+    backends: parts.backends,
+    metrics,
+  });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, lessons, callBrowser: relay.callBrowser, gatewayId });
   storage.owners.onDeleted(tools.forgetAllOf);

@@ -83,6 +83,8 @@ interface GatewayErrorDetails {
   param?: string;
   /** Overrides the table's status, for an upstream status that is passed on. */
   status?: number;
+  /** The status with which the backend answered, whether it is passed on or not. */
+  upstreamStatus?: number;
   /** Seconds or HTTP date, copied to `Retry-After`. */
   retryAfter?: string;
   /** Of a 401, copied to `WWW-Authenticate` (RFC 6750, section 3). */
@@ -96,6 +98,7 @@ interface GatewayErrorDetails {
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
+  readonly upstreamStatus: number | undefined;
   readonly type: ErrorType;
   readonly param: string | null;
   readonly retryAfter: string | undefined;
@@ -107,6 +110,7 @@ export class GatewayError extends Error {
     this.name = 'GatewayError';
     this.code = code;
     this.status = details.status ?? errorTable[code].status;
+    this.upstreamStatus = details.upstreamStatus;
     this.type = errorTable[code].type;
     this.param = details.param ?? null;
     this.retryAfter = details.retryAfter;

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Usage } from '../core/chat/chat.ts';
-import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
+import type { EndedCall, EndedRun, Metrics, SpentTokens, ToolUse } from '../core/runs/metrics.ts';
+import type { RoutingMetrics } from '../core/models/attempts.ts';
 import { visibleText } from '../shared/text/visible-text.ts';
 
 /** Values that are read when metrics are scraped. */
@@ -12,7 +13,7 @@ interface Gauges {
   sockets: () => number;
 }
 
-export interface PrometheusMetrics extends Metrics {
+export interface PrometheusMetrics extends Metrics, RoutingMetrics {
   /** To be called once, before the first scrape. */
   observe(gauges: Gauges): void;
   /** A request to a backend or tool server has to wait, because all connections to it are in use. */
@@ -28,6 +29,7 @@ export interface PrometheusMetrics extends Metrics {
  */
 const maxModels = 100;
 const maxFunctions = 1_000;
+const maxBackends = 100;
 const other = 'other';
 /** The id of a registered server, `functions`, `toolwharf`, or a preset; not the URL of a server that a request supplied, which may be `http:host`. */
 const registeredServer = /^(?:[a-z0-9_-]+$|preset:)/;
@@ -54,11 +56,19 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   const processRegistry = metricsOfProcess();
   const counters = createCounters(registry);
   const { upstreamErrors, runSeconds, repairs, connectionWaits } = counters;
-  const { tallies, ofOutcome, ofModel, ofFunction, ofServer, ofRoute } = createLookups(counters);
+  const { tallies, ofOutcome, ofModel, ofFunction, ofServer, ofRoute, ofAttempt, ofQueue } = createLookups(counters);
 
   function countTokens({ prompt, completion }: Pick<ReturnType<typeof ofModel>, 'prompt' | 'completion'>, usage: Usage | undefined): void {
     prompt.add(countOf(usage?.prompt_tokens));
     completion.add(countOf(usage?.completion_tokens));
+  }
+
+  function countFallbacks(fallbacks: NonNullable<SpentTokens['fallbacks']>): void {
+    for (const { model, requests, usage } of fallbacks) {
+      const ofFallback = ofModel(model);
+      ofFallback.requests.add(requests);
+      countTokens(ofFallback, usage);
+    }
   }
 
   return {
@@ -67,20 +77,32 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       for (const tally of tallies) tally.settle();
       return (await processRegistry.metrics()) + (await registry.metrics());
     },
-    countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
+    countRun({
+      model,
+      outcome,
+      code,
+      durationMs,
+      firstTokenMs,
+      modelRequests: count,
+      repairedSelections,
+      usage,
+      fallbacks = [],
+    }: EndedRun) {
       ofOutcome(outcome).add(1);
       runSeconds.observe(durationMs / 1_000);
       if (code?.startsWith('upstream_') === true) upstreamErrors.inc({ code });
       if (repairedSelections > 0) repairs.inc(repairedSelections);
       // No backend was asked, so the name may be anything.
       if (count === 0) return;
+      countFallbacks(fallbacks);
       const ofThisModel = ofModel(model);
-      ofThisModel.requests.add(count);
+      ofThisModel.requests.add(count - fallbacks.reduce((sum, { requests }) => sum + requests, 0));
       if (firstTokenMs !== undefined) ofThisModel.firstToken.observe(firstTokenMs / 1_000);
       countTokens(ofThisModel, usage);
     },
-    countToolUse({ model, usage }: ToolUse) {
+    countToolUse({ model, usage, fallbacks = [] }: ToolUse) {
       countTokens(ofModel(model), usage);
+      countFallbacks(fallbacks);
     },
     countCall({ server, tool, code, durationMs }: EndedCall) {
       const isRegistered = server !== undefined && registeredServer.test(server);
@@ -89,6 +111,8 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').add(1);
       ofServer(shown).observe(durationMs / 1_000);
     },
+    countAttempt: (backend, outcome) => ofAttempt(backend, outcome).add(1),
+    noteQueue: (backend, waiting) => ofQueue(backend).set(waiting),
     countConnectionWait: () => connectionWaits.inc(),
     countRequest({ method, route = 'none', status }) {
       ofRoute(method, route, String(status)).add(1);
@@ -156,6 +180,18 @@ function createCounters(registry: Registry) {
     help: 'Requests to backends and tool servers that waited because all connections were in use (UPSTREAM_MAX_CONNECTIONS)',
     registers,
   });
+  const attempts = new Counter({
+    name: 'toolwharf_backend_attempts_total',
+    help: 'Requests to backends with several addresses or max_concurrent, by outcome: answered, down, failed, missing (no such model), refused',
+    labelNames: ['backend', 'outcome'],
+    registers,
+  });
+  const queue = new Gauge({
+    name: 'toolwharf_backend_queue',
+    help: 'Requests that wait for a backend with max_concurrent',
+    labelNames: ['backend'],
+    registers,
+  });
   const calls = new Counter({
     name: 'toolwharf_tool_calls_total',
     help: 'Tool calls, by outcome (ok, or the error code). Those of servers that a request supplied count together as request, and of functions that were not on offer as none',
@@ -169,11 +205,26 @@ function createCounters(registry: Registry) {
     buckets: callSeconds,
     registers,
   });
-  return { requests, runs, upstreamErrors, modelRequests, tokens, firstToken, runSeconds, repairs, connectionWaits, calls, callTimes };
+  return {
+    requests,
+    runs,
+    upstreamErrors,
+    modelRequests,
+    tokens,
+    firstToken,
+    runSeconds,
+    repairs,
+    connectionWaits,
+    attempts,
+    queue,
+    calls,
+    callTimes,
+  };
 }
 
 /** Finds counters by the values of their labels. `tallies`: those that have to be settled before metrics are read. */
-function createLookups({ requests, runs, modelRequests, tokens, firstToken, calls, callTimes }: ReturnType<typeof createCounters>) {
+function createLookups(counters: ReturnType<typeof createCounters>) {
+  const { requests, runs, modelRequests, tokens, firstToken, attempts, queue, calls, callTimes } = counters;
   const tallies: Tally[] = [];
   function tallyOf(counter: Counted): Tally {
     const tally = new Tally(counter);
@@ -193,7 +244,10 @@ function createLookups({ requests, runs, modelRequests, tokens, firstToken, call
   const ofFunction = cached((server: string, name: string, outcome: string) => tallyOf(calls.labels(server, name, outcome)), maxFunctions);
   const ofServer = cached((server: string) => callTimes.labels(server), maxFunctions);
   const ofRoute = cached((method: string, route: string, status: string) => tallyOf(requests.labels(method, route, status)), maxFunctions);
-  return { tallies, ofOutcome, ofModel, ofFunction, ofServer, ofRoute };
+  // A combination for each of five outcomes.
+  const ofAttempt = cached((backend: string, outcome: string) => tallyOf(attempts.labels(backend, outcome)), 5 * maxBackends);
+  const ofQueue = cached((backend: string) => queue.labels(backend), maxBackends);
+  return { tallies, ofOutcome, ofModel, ofFunction, ofServer, ofRoute, ofAttempt, ofQueue };
 }
 
 /** A counter with its labels. */

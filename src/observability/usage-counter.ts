@@ -67,12 +67,13 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     return unsaved.countsOf(caller, model, tool);
   }
 
-  function countSpent(caller: Caller, counts: UsageCounts, { usage, estimated }: SpentTokens): void {
+  function countSpent(caller: Caller, counts: UsageCounts, { usage, estimated, fallbacks = [] }: SpentTokens): void {
     const tokensIn = (usage?.prompt_tokens ?? 0) + (estimated?.prompt ?? 0);
     const tokensOut = (usage?.completion_tokens ?? 0) + (estimated?.completion ?? 0);
     counts.tokensIn += tokensIn;
     counts.tokensOut += tokensOut;
     tokens.add(caller.id, tokensIn + tokensOut);
+    for (const { model, ...spent } of fallbacks) countSpent(caller, countsOf(caller, model, ''), spent);
   }
 
   async function save(): Promise<void> {

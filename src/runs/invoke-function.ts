@@ -96,8 +96,9 @@ export function createInvokeFunction({
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
     const { outcome, durationMs, notices } = await runToolCall(prepared, settings, { emit }).finally(() => {
-      const { usage, estimated } = tokens.spent;
-      if (usage ?? estimated) metrics?.countToolUse({ caller, model: id.replace(/^preset:/, ''), usage, estimated });
+      const { spent } = tokens;
+      const isUsed = (spent.usage ?? spent.estimated ?? spent.fallbacks) !== undefined;
+      if (isUsed) metrics?.countToolUse({ caller, model: id.replace(/^preset:/, ''), ...spent });
     });
     metrics?.countCall({
       caller,

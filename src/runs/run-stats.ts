@@ -53,7 +53,6 @@ export class RunStats {
   end(ending: RunEnding): void {
     this.#ending = ending;
     const code = 'error' in ending ? ending.error.code : undefined;
-    const { usage, estimated } = this.#tokens.spent;
     this.#options.metrics?.countRun({
       caller: this.#options.caller,
       isResumed: this.#options.earlier !== undefined,
@@ -65,8 +64,7 @@ export class RunStats {
       firstTokenMs: this.#firstTokenMs,
       modelRequests: this.#rounds,
       repairedSelections: this.#repairedSelections,
-      usage,
-      estimated,
+      ...this.#tokens.spent,
     });
   }
 

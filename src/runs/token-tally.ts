@@ -12,44 +12,48 @@ const charactersPerToken = 3.5;
  * their end. Backends report usage at the end of an answer. If the client leaves first, or the backend never reports usage, tokens are estimated.
  */
 export class TokenTally {
-  #reported: Usage | undefined;
-  #estimated: SpentTokens['estimated'];
+  readonly #named: Tokens = { usage: undefined, estimated: undefined };
+  /** By the public ids of models that answered in place of the one that was named. */
+  #fallbacks: Map<string, Tokens & { requests: number }> | undefined;
 
-  /** As the backends count. */
+  /** As the backends count, of all models. */
   get reported(): Usage | undefined {
-    return this.#reported;
+    const others = [...(this.#fallbacks?.values() ?? [])].flatMap(({ usage }) => usage ?? []);
+    return others.reduce<Usage | undefined>(addUsage, this.#named.usage);
   }
 
   get spent(): SpentTokens {
-    return { usage: this.#reported, estimated: this.#estimated };
+    if (this.#fallbacks === undefined) return { ...this.#named };
+    return { ...this.#named, fallbacks: Array.from(this.#fallbacks, ([model, tokens]) => ({ model, ...tokens })) };
   }
 
   /** Wraps the log of model requests. */
   counting(log?: ModelRequestLog): ModelRequestLog {
-    return { begin: (data, sent) => new CountedAnswer(this, sent, log?.begin(data, sent)) };
+    return { begin: (data, sent) => new CountedAnswer(this.#tokensOf(sent), sent, log?.begin(data, sent)) };
   }
 
-  add(usage: Usage): void {
-    this.#reported = addUsage(this.#reported, usage);
-  }
-
-  estimate({ messages, tools, callerTools }: SentPrompt, written: number): void {
-    const { prompt, completion } = this.#estimated ?? { prompt: 0, completion: 0 };
-    const read = estimateTokens({ messages, tools: [...tools, ...callerTools] });
-    this.#estimated = { prompt: prompt + read, completion: completion + written };
+  #tokensOf({ fallback }: SentPrompt): Tokens {
+    if (fallback === undefined) return this.#named;
+    this.#fallbacks ??= new Map();
+    const tokens = this.#fallbacks.get(fallback) ?? { usage: undefined, estimated: undefined, requests: 0 };
+    this.#fallbacks.set(fallback, tokens);
+    tokens.requests += 1;
+    return tokens;
   }
 }
 
+type Tokens = Pick<SpentTokens, 'usage' | 'estimated'>;
+
 class CountedAnswer implements AnswerLog {
-  readonly #tally: TokenTally;
+  readonly #tokens: Tokens;
   readonly #sent: SentPrompt;
   readonly #log: AnswerLog | undefined;
   #isReported = false;
   #pieces = 0;
   #characters = 0;
 
-  constructor(tally: TokenTally, sent: SentPrompt, log: AnswerLog | undefined) {
-    this.#tally = tally;
+  constructor(tokens: Tokens, sent: SentPrompt, log: AnswerLog | undefined) {
+    this.#tokens = tokens;
     this.#sent = sent;
     this.#log = log;
   }
@@ -60,7 +64,7 @@ class CountedAnswer implements AnswerLog {
     else if (event.type === 'tool-call') this.#count(event.call.name.length + event.call.arguments.length);
     else if (event.type === 'usage') {
       this.#isReported = true;
-      this.#tally.add(event.usage);
+      this.#tokens.usage = addUsage(this.#tokens.usage, event.usage);
     }
   }
 
@@ -68,7 +72,11 @@ class CountedAnswer implements AnswerLog {
     this.#log?.end(how);
     // If a request produced nothing, it is unknown whether a model has read it.
     if (this.#isReported || this.#pieces === 0) return;
-    this.#tally.estimate(this.#sent, Math.max(this.#pieces, Math.ceil(this.#characters / charactersPerToken)));
+    const { messages, tools, callerTools } = this.#sent;
+    const read = estimateTokens({ messages, tools: [...tools, ...callerTools] });
+    const written = Math.max(this.#pieces, Math.ceil(this.#characters / charactersPerToken));
+    const { prompt, completion } = this.#tokens.estimated ?? { prompt: 0, completion: 0 };
+    this.#tokens.estimated = { prompt: prompt + read, completion: completion + written };
   }
 
   #count(characters: number): void {

@@ -11,14 +11,19 @@ import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 /** Presets that one preset may hand over to; their names are in a function's schema. */
 const subAgentsLimit = 32;
 
+/** Some are skipped for a request that needs more than they have, and three attempts are all that a request gets. */
+const fallbacksLimit = 8;
+
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');
 const toolId = z.string().min(1).max(256);
+const modelId = z.string().min(1).max(256);
 
 export const presetSchema = z.strictObject({
   id,
   name: z.string().max(200).nullish(),
   description: z.string().max(2_000).nullish(),
-  base_model: z.string().min(1).max(256),
+  base_model: modelId,
+  fallbacks: z.array(modelId).max(fallbacksLimit).nullish(),
   system: z.string().max(limits.presetSystemCharacters).nullish(),
   tools: z.array(toolId).max(1_000).nullish(),
   sub_agents: z.array(id).max(subAgentsLimit).nullish(),
@@ -93,6 +98,7 @@ function toPreset(value: unknown, { origin, createdAt }: Origin): PresetRecord {
     ...filledFields({
       name: data.name,
       description: data.description,
+      fallbacks: data.fallbacks,
       system: data.system,
       tools: data.tools,
       mode: data.function_calling,
@@ -106,7 +112,7 @@ function toPreset(value: unknown, { origin, createdAt }: Origin): PresetRecord {
 /** The shape that `parsePreset` accepts, with `null` for what is not set. */
 export function toPresetWire(preset: PresetRecord): JsonObject {
   const { id, origin, createdAt, baseModel, subAgents, params, name = null, description = null, system = null, tools = null } = preset;
-  const { mode = null, maxToolRounds = null, toolTimeoutMs = null, needsApproval = null } = preset;
+  const { fallbacks = null, mode = null, maxToolRounds = null, toolTimeoutMs = null, needsApproval = null } = preset;
   return {
     id,
     object: 'preset',
@@ -115,6 +121,7 @@ export function toPresetWire(preset: PresetRecord): JsonObject {
     name,
     description,
     base_model: baseModel,
+    fallbacks,
     system,
     tools,
     sub_agents: subAgents,

@@ -173,6 +173,7 @@ const eventTypes: Record<EventType, true> = {
   'approval.response': true,
   'connect.request': true,
   'connect.response': true,
+  queue: true,
   'config.update': true,
   'limit.reached': true,
   warning: true,
@@ -194,6 +195,8 @@ const reasons: Record<NonNullable<RequestPurpose['reason']>, true> = {
   form_demanded: true,
   form_refused: true,
   no_words: true,
+  address_failed: true,
+  model_failed: true,
 };
 
 describe('the page on the API', () => {

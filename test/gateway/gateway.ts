@@ -2,6 +2,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../src/core/chat/chat.ts';
 import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
+import type { BackendConfig } from '../../src/app/config/backends.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
@@ -18,6 +19,8 @@ import { outboundBody } from '../_support/outbound-body.ts';
 type TestAppParts = NonNullable<Parameters<typeof testApp>[1]>;
 
 export interface GatewayOptions extends TestAppParts {
+  /** Configured backends, instead of the scripted model. */
+  entries?: BackendConfig[];
   /** What the model says, a turn each. */
   turns?: ScriptStep[][];
   /** Registered servers, instead of those of the environment. */
@@ -56,11 +59,13 @@ export interface Seen {
 
 export const question = 'What time is it?';
 
-export async function gatewayOf({ turns = [], servers, answers = {}, environment = {}, ...parts }: GatewayOptions): Promise<Gateway> {
+export async function gatewayOf(options: GatewayOptions): Promise<Gateway> {
+  const { turns = [], servers, answers = {}, environment = {}, entries, ...parts } = options;
   const model = new ScriptedModel(...turns);
   const script = scriptedSend(answers);
   const registry = servers === undefined ? {} : { registry: memoryRegistry(servers) };
-  const app = await testApp(environment, { backends: [backendOf(model)], ...registry, send: script.send, ...parts });
+  const backends = entries === undefined ? { backends: [backendOf(model)] } : { config: { backends: entries } };
+  const app = await testApp(environment, { ...backends, ...registry, send: script.send, ...parts });
   const headers = { host: '127.0.0.1:8080' };
   return {
     app,

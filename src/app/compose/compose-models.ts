@@ -1,5 +1,6 @@
 import type { AppContext } from '../app-context.ts';
 import { invalidField } from '../../core/errors.ts';
+import type { RoutingMetrics } from '../../core/models/attempts.ts';
 import type { BackendConfig } from '../../core/models/backend-config.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import type { PassOn } from '../../core/models/pass-on.ts';
@@ -9,7 +10,6 @@ import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { withCurrentBackends } from '../../models/catalog/current-backends.ts';
 import { createModelCatalog, type ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import { withPresets } from '../../models/catalog/preset-models.ts';
-import { passOn } from '../../models/openai/pass-on.ts';
 import { writeBody } from '../../models/transport/write-body.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import type { BackendEntries } from '../../storage/backend-entries.ts';
@@ -29,12 +29,13 @@ interface ModelParts {
   send: SendOutbound;
   /** Replaces those of the configuration. */
   backends: CatalogBackend[] | undefined;
+  metrics?: RoutingMetrics;
 }
 
 /** The catalog of models and presets. */
-export function composeModels({ config, now, elapsed }: AppContext, { presets, entries, send, backends }: ModelParts): Models {
+export function composeModels({ config, now, elapsed }: AppContext, { presets, entries, send, backends, metrics }: ModelParts): Models {
   const memory = new RefusalMemory(now);
-  const opened = createOpenedBackends(config, { send, memory, configured: backends });
+  const opened = createOpenedBackends(config, { send, memory, elapsed, metrics, configured: backends });
   const catalog = createModelCatalog({ backends: [], now: elapsed, memory });
   const open = (list: readonly BackendConfig[]): readonly CatalogBackend[] => opened.of(list);
   const current = withCurrentBackends(catalog, () => whenThere(entries.list(), open));
@@ -58,7 +59,7 @@ export function composeModels({ config, now, elapsed }: AppContext, { presets, e
         content.type === 'form'
           ? { contentType: content.contentType, bytes: content.bytesFor(name) }
           : { contentType: 'application/json', bytes: await writeBody({ ...content.body, model: name }) };
-      return passOn(route.connection, send, { path, signal, caller: caller.id, contentType, bytes });
+      return route.pass({ path, model: name, signal, caller: caller.id, contentType, bytes });
     },
   };
 }

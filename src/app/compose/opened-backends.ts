@@ -9,7 +9,7 @@ import { limitModels } from '../../models/catalog/limit-models.ts';
 import { createDemoBackend, demoModel } from '../../models/demo/demo-model.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import type { Config } from '../config/config.ts';
-import { createBackend, type PassedRoute } from './create-backend.ts';
+import { createBackend, type BackendParts, type PassedRoute } from './create-backend.ts';
 
 type BackendSettings = Pick<Config, 'demo' | 'firstByteTimeoutMs' | 'idleTimeoutMs'>;
 
@@ -23,15 +23,13 @@ interface OpenedBackends {
   routeOf(backend: ModelBackend): PassedRoute | undefined;
 }
 
-interface BackendParts {
-  send: SendOutbound;
-  memory: RefusalMemory;
+interface OpeningParts extends BackendParts {
   /** Replaces the backends of the configuration. */
   configured?: readonly CatalogBackend[] | undefined;
 }
 
 /** Makes backends from entries, which may change while the gateway runs. */
-export function createOpenedBackends(settings: BackendSettings, { configured, ...parts }: BackendParts): OpenedBackends {
+export function createOpenedBackends(settings: BackendSettings, { configured, ...parts }: OpeningParts): OpenedBackends {
   const opened = new WeakMap<BackendConfig, CatalogBackend>();
   const routes = new WeakMap<ModelBackend, PassedRoute>();
   const demo: CatalogBackend = { name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] };
@@ -77,7 +75,7 @@ export function createModelLister(
 ): (entry: BackendConfig) => ListAs {
   return (entry) => async (kind, url) => {
     const memory = new RefusalMemory();
-    const { backend } = createBackend({ ...entry, kind, url, urls: [url] }, settings, { send, memory });
+    const { backend } = createBackend({ ...entry, kind, url, urls: [url] }, settings, { send, memory, elapsed: () => performance.now() });
     const late = AbortSignal.timeout(limits.modelListTimeoutMs);
     try {
       return await backend.list(AbortSignal.any([signal, late]));

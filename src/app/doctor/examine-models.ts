@@ -68,7 +68,7 @@ const noModels = broken(
 
 /** The demo model, if it is offered. */
 function openDemo(config: Config, entries: readonly BackendConfig[], send: SendOutbound): CatalogBackend[] {
-  const opened = createOpenedBackends(config, { send, memory: new RefusalMemory() });
+  const opened = createOpenedBackends(config, { send, memory: new RefusalMemory(), elapsed: () => performance.now() });
   return opened.of(entries).filter(({ name }) => !entries.some((entry) => entry.name === name));
 }
 

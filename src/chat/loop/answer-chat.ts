@@ -27,6 +27,7 @@ import { expandVariables, prepareMessages } from './prepare-messages.ts';
 import { nativeRequest, toBackendRequest, type ChangeRequest, type ChatServices, type PreparedChat } from './prepared-chat.ts';
 import { originOf } from './request-origin.ts';
 import { runChat } from './run-chat.ts';
+import { ShownText } from './shown-text.ts';
 
 /** With more messages, each step that goes through all of them takes ten milliseconds, and gets a tick of the event loop of its own. */
 const manyMessages = 1_000;
@@ -37,6 +38,8 @@ interface AnswerOptions {
   /** What the first event says. Default: the run starts with the model of the request. */
   announcement?: Announcement;
   change?: ChangeRequest;
+  /** The text of the run so far. Default: none. */
+  shown?: ShownText;
 }
 
 /**
@@ -46,7 +49,13 @@ interface AnswerOptions {
  */
 export async function answerChat(
   given: ChatRequest,
-  { run: outerRun, services, announcement = { type: 'start', model: given.model, events: [] }, change }: AnswerOptions,
+  {
+    run: outerRun,
+    services,
+    announcement = { type: 'start', model: given.model, events: [] },
+    change,
+    shown = new ShownText(),
+  }: AnswerOptions,
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
   const conversation: Conversation = { model: given.model, messages: given.messages, files: given.files };
@@ -83,7 +92,19 @@ export async function answerChat(
   const fileContext = files instanceof Promise ? await files : files;
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, fileContext, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
-  const chat: PreparedChat = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop, change };
+  if (resumed !== undefined) shown.noteEarlier(resumed.loop.messages.slice(resumed.loop.historyLength));
+  const chat: PreparedChat = {
+    request: prepared,
+    run,
+    services,
+    model,
+    offer,
+    variables,
+    withFiles,
+    resumed: resumed?.loop,
+    hasShownText: () => shown.isShown || (resumed !== undefined && resumed.loop.turn.text !== ''),
+    change,
+  };
   if (isPlain) await passThrough(chat, emit);
   const handoff = isPlain ? undefined : await answerWithTools(chat, choice, emit);
   if (handoff !== undefined) return handoff;

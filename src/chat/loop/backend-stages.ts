@@ -10,6 +10,7 @@ import { replayReasoning } from '../modes/native/replay-reasoning.ts';
 import { showPictures } from '../modes/show-pictures.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
+import { fallBack } from './fall-back.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
 export type Stage = (backend: ModelBackend) => ModelBackend;
@@ -32,23 +33,26 @@ interface StageOptions {
  * run has only the stages that can act in it. Above them `requestTurn` collects the calls, and `createTurnSeparator` separates the texts of turns.
  */
 export function stageBackend(
-  { request, run, services, model, offer, variables, withFiles, resumed }: PreparedChat,
+  { request, run, services, model, offer, variables, withFiles, resumed, hasShownText }: PreparedChat,
   { choice, chooser, mayConsumeFiles, pictures, report }: StageOptions,
 ): ModelBackend {
   const { caller } = run;
   const { newCallId, settings, runtime } = services;
   const hooked = { hooks: runtime?.hooks, run };
   const path = choice?.path;
+  const fallbacks = run.preset?.fallbacks ?? model.fallbacks ?? [];
+  // The log has what is sent: all other stages change or repeat requests.
+  const { backend: reported, answering } = fallBack({ model, fallbacks, models: services.models, caller, hasShownText, report });
 
   const recoverCalls: Stage = (backend) => recoverLeakedCalls({ backend, newCallId, caller });
   const answerWithoutTools: Stage = (backend) =>
-    answerFromResults({ backend, plain: report(model.backend), onRefusal: (refusal, refused) => learnNoTools(model, refusal, refused) });
+    answerFromResults({ backend, plain: reported, onRefusal: (refusal, refused) => learnNoTools(answering(), refusal, refused) });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
   const addPictures: Stage = (backend) => showPictures({ backend, model, pictures, isInlined: path !== 'native' });
   const selectTools: Stage = (backend) =>
     selectToolsByPrompt({
       backend,
-      task: { backend: report(chooser.backend), model: chooser.name },
+      task: { backend: chooser === model ? reported : report(chooser.backend), model: chooser.name },
       template: settings.selectionTemplate,
       variables,
       isSingleCall: choice?.isSingleCall === true,
@@ -64,8 +68,6 @@ export function stageBackend(
   const askHooks: Stage = (backend) => withModelHooks(backend, hooked, 'answer');
 
   const stages: readonly (Stage | false)[] = [
-    // First, so that the log has what is sent: all others change or repeat requests.
-    report,
     path === 'native' && replayReasoning,
     path === 'native' && recoverCalls,
     path === 'native' && answerWithoutTools,
@@ -76,5 +78,5 @@ export function stageBackend(
     path !== 'prompt' && mayConsumeFiles && addFiles,
     path !== 'prompt' && askHooks,
   ];
-  return stages.filter((stage) => stage !== false).reduce((backend, stage) => stage(backend), model.backend);
+  return stages.filter((stage) => stage !== false).reduce((backend, stage) => stage(backend), reported);
 }

@@ -50,6 +50,8 @@ export interface PreparedChat {
   /** Adds inline files to the messages. */
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   resumed: LoopCheckpoint | undefined;
+  /** Whether the run has shown text to its user. */
+  hasShownText: () => boolean;
   /** Absent: functions cannot change the run. */
   change: ChangeRequest | undefined;
 }

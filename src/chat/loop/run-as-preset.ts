@@ -13,6 +13,7 @@ import { handoffsLimit, requestAfterHandoff } from './hand-off.ts';
 import { configUpdate } from '../config/config-update.ts';
 import type { ChatServices } from './prepared-chat.ts';
 import { RunConfig } from '../config/run-config.ts';
+import { ShownText } from './shown-text.ts';
 import { requireModel } from '../../core/callers/require-model.ts';
 
 /** The services of a chat, and those of its presets. */
@@ -38,7 +39,9 @@ export async function runAsPreset(
     model: inForce === undefined ? request.model : first.model,
     events: inForce === undefined ? [] : [configUpdate(inForce)],
   };
-  let emitNext = emit;
+  const shown = new ShownText();
+  shown.noteEarlier(run.transcript ?? []);
+  let emitNext = shown.watch(emit);
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
     run.suspension?.answers(request);
@@ -62,7 +65,7 @@ export async function runAsPreset(
       if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }, services.now()) };
       if (announcement.type === 'start') announcement = { ...announcement, events: [...announcement.events, ...warnings] };
     }
-    const handoff = await answerChat(applied.request, { run: acting, services, announcement, change }, emitNext);
+    const handoff = await answerChat(applied.request, { run: acting, services, announcement, change, shown }, emitNext);
     if (handoff === undefined) return;
     emitNext = handoff.separator.separate(emitNext);
     if (handoffs >= handoffsLimit) {
@@ -112,11 +115,13 @@ function warningOf({ code, message }: GatewayError): ChatEvent {
   return warningEvent({ code, message });
 }
 
-/** The preset that the request names, including tools inherited from its base presets. */
-function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord | undefined {
-  if (first === undefined || first.tools !== undefined) return first;
-  const tools = below.find((preset) => preset.tools !== undefined)?.tools;
-  return tools === undefined ? first : { ...first, tools };
+/** The preset that the request names, including the tools and fallbacks that it inherits from its base presets. */
+function actingPreset(presets: readonly PresetRecord[]): PresetRecord | undefined {
+  const [first] = presets;
+  const tools = presets.find((preset) => preset.tools !== undefined)?.tools;
+  const fallbacks = presets.find((preset) => preset.fallbacks !== undefined)?.fallbacks;
+  if (first === undefined || (first.tools === tools && first.fallbacks === fallbacks)) return first;
+  return { ...first, ...(tools !== undefined && { tools }), ...(fallbacks !== undefined && { fallbacks }) };
 }
 
 /** Combines approval rules: a call needs approval if any of them demands it. */

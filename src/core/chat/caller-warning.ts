@@ -28,6 +28,11 @@ function callerWarningIn({ type, data }: RunEvent): CallerWarning | undefined {
   return harmlessCodes.has(code) ? undefined : { code, message };
 }
 
+/** The public id of the model that answers from here on, if it is not the one that the request names. Of the run itself, not of a preset within it. */
+export function modelThatAnswers({ type, data }: RunEvent): string | undefined {
+  return type === 'warning' && data.within === undefined ? data.model : undefined;
+}
+
 /** The event that warns: of a run, and of the answer of a model. */
 export function warningEvent(warning: CallerWarning): { type: 'run-event'; event: RunEvent } {
   return { type: 'run-event', event: { type: 'warning', data: { ...warning } } };

@@ -13,6 +13,7 @@ export type EventType =
   | 'approval.response'
   | 'connect.request'
   | 'connect.response'
+  | 'queue'
   | 'config.update'
   | 'limit.reached'
   | 'warning'
@@ -60,6 +61,8 @@ type RunEventData = {
   };
   'connect.request': CallOfEvent & { server: string; name: string };
   'connect.response': CallOfEvent & { server: string; outcome: 'connected' | 'cancelled' | 'expired' | 'unavailable' };
+  /** The place of a model request that waits for its backend, from 1; 0 when its turn has come. */
+  queue: { model: string; place: number };
   /**
    * `{created}` (the time of the change) with `tools`, `added`, `removed` and `functions` (names) where it happens in this run, and with `tool_ids`,
    * `instructions` or `preset` where these have changed, in this run or before it.
@@ -67,7 +70,8 @@ type RunEventData = {
   'config.update': JsonObject;
   /** `id`: that of the call, for limits of one call. `bytes`: the size before it was cut. */
   'limit.reached': { limit: string; value: number; id?: string; bytes?: number; code?: string };
-  warning: EventError & { needed?: number; num_ctx?: number };
+  /** `model`: of `model_fallback`, the public id of the model that answers. */
+  warning: EventError & { needed?: number; num_ctx?: number; model?: string };
   /** `error`: only in the log of the run; in a stream the error event has it. */
   'run.end': { run_id: string; status: RunStatus; error?: EventError };
 };

@@ -12,7 +12,16 @@ export interface RequestPurpose {
   functions?: readonly string[];
   toolChoice?: JsonValue | undefined;
   /** Why the request is repeated in another way. */
-  reason?: 'no_call_made' | 'stop_refused' | 'functions_refused' | 'functions_missed' | 'form_demanded' | 'form_refused' | 'no_words';
+  reason?:
+    | 'no_call_made'
+    | 'stop_refused'
+    | 'functions_refused'
+    | 'functions_missed'
+    | 'form_demanded'
+    | 'form_refused'
+    | 'no_words'
+    | 'address_failed'
+    | 'model_failed';
 }
 
 /** Why an answer failed; the message is the one that its client gets. */
@@ -28,9 +37,11 @@ export interface AnswerLog {
   end(how?: AnswerFault | 'stopped'): void;
 }
 
-/** What was sent to a model; only looked at if prompts are recorded. */
+/** What was sent to a model, for the counts of its tokens, and for recorded prompts. */
 export interface SentPrompt {
   readonly model: string;
+  /** The public id of the model, if it is asked in place of the one that the run names. */
+  readonly fallback?: string;
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly { name: string; description: string; parameters: JsonObject }[];
   readonly callerTools: readonly JsonObject[];

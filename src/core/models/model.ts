@@ -1,3 +1,4 @@
+import type { Attempts } from './attempts.ts';
 import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, ModelEvent, TextCompletion } from '../chat/chat.ts';
 import type { Embed } from './embeddings.ts';
@@ -34,6 +35,10 @@ export interface ModelRequest {
   asksForUsage?: false;
   /** For the log of the run; no backend looks at it. */
   purpose?: RequestPurpose;
+  /** How often the request may still be made elsewhere. Absent: only its backend decides. */
+  attempts?: Attempts;
+  /** The public id of the model, if it is asked in place of the one that the run names. */
+  fallback?: string;
   /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */
   onRepeat?: (next: ModelRequest, fault?: unknown) => void;
 }
@@ -123,6 +128,8 @@ export interface FoundModel {
   /** Whether native tool calls work: reported by the backend, learned from a refusal, or unknown, which counts as yes. */
   nativeTools: 'yes' | 'no' | 'unknown';
   lessons: ModelLessons;
+  /** Public ids of the models that answer if this one cannot, in this order. Absent: none. */
+  fallbacks?: readonly string[];
   /** The context size, if the backend reports it. It decides where results are truncated. */
   contextTokens?: number;
   /** What its Ollama says about it (`POST /api/show`); absent for models of other backends, and presets. */

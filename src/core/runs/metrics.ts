@@ -7,6 +7,14 @@ export interface SpentTokens {
   usage: Usage | undefined;
   /** For answers whose backends reported no usage. */
   estimated: { prompt: number; completion: number } | undefined;
+  /** Those of models that answered in place of the one that was named; they are not among the others. */
+  fallbacks?: readonly FallbackTokens[];
+}
+
+interface FallbackTokens extends Pick<SpentTokens, 'usage' | 'estimated'> {
+  /** Its public id. */
+  model: string;
+  requests: number;
 }
 
 /** A run that has ended, or its part up to a suspension. */

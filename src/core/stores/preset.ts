@@ -11,6 +11,8 @@ export interface PresetRecord {
   description?: string;
   /** A model of a backend, or another preset. */
   baseModel: string;
+  /** Public ids of the models that answer if the base model cannot; undefined: those of its backend, empty: none. */
+  fallbacks?: string[];
   /** May contain `{{NAME}}`. */
   system?: string;
   /** Entries as in `tool_ids`, in place of the defaults; undefined: the defaults, empty: none. */

@@ -13,6 +13,8 @@ export interface CatalogBackend {
   /** Looked for where it usually is, without being configured: it may be missing. */
   isOptional?: boolean;
   backend: ModelBackend;
+  /** Public ids of the models that answer if one of its own cannot, in this order. */
+  fallbacks?: readonly string[];
   /** Resolves with the backend's own ids, or rejects; the catalog sets the time limit. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
   /** Absent: there is no more to say than the list does. */

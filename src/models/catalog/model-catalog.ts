@@ -145,7 +145,7 @@ class BackendsCatalog implements ChangeableCatalog {
 
   #toFound(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): FoundModel {
     const listed = this.#publicRecord(source, record, caller);
-    const { backend, describe, embed } = source;
+    const { backend, describe, embed, fallbacks } = source;
     const contextTokens = contextTokensOf(record);
     const toolPictures = picturesForModel(source.toolPictures, record);
     return {
@@ -154,6 +154,7 @@ class BackendsCatalog implements ChangeableCatalog {
       backend,
       nativeTools: nativeToolsOf(listed),
       lessons: this.#memory.of(source.name, record.id),
+      ...(fallbacks !== undefined && { fallbacks }),
       ...(contextTokens !== undefined && { contextTokens }),
       ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
       ...(embed !== undefined && { embed }),

@@ -96,7 +96,8 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultC
     return new GatewayError('upstream_auth_failed', text);
   }
   if (message !== undefined && isToolsUnsupported(message)) return new GatewayError('tools_unsupported', message);
-  const details = { ...(status === undefined ? {} : { status }), ...(retryAfter === undefined ? {} : { retryAfter }) };
+  const answered = { ...(status !== undefined && { upstreamStatus: status }), ...(retryAfter !== undefined && { retryAfter }) };
+  const details = { ...answered, ...(status !== undefined && { status }) };
   if (status === 429)
     return new GatewayError('upstream_rate_limited', message ?? `${backend} gets too many requests. Try again later.`, details);
   if (status !== undefined && status < 500) {
@@ -105,7 +106,7 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultC
     return new GatewayError(code, message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
   }
   if (message !== undefined && report.isJson) return new GatewayError('upstream_error', message, details);
-  return new GatewayError('upstream_error', `${backend} failed${report.status === undefined ? '' : ` (HTTP ${report.status})`}.`);
+  return new GatewayError('upstream_error', `${backend} failed${report.status === undefined ? '' : ` (HTTP ${report.status})`}.`, answered);
 }
 
 /** Only error statuses (RFC 9110, section 15) may become the status of the gateway's response. */

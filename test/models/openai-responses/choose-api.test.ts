@@ -39,7 +39,7 @@ function openAi(refuse: (body: JsonObject) => Refusal = () => undefined, url = '
   };
   const entry = { kind: 'openai', name: 'openai', url, urls: [url], origin: 'file', headers: {}, maxContext: 0, isExplicit: true } as const;
   const timeouts = { firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000 };
-  const { backend } = createBackend(entry, timeouts, { send, memory: new RefusalMemory() }).backend;
+  const { backend } = createBackend(entry, timeouts, { send, memory: new RefusalMemory(), elapsed: () => 0 }).backend;
   const origin = { callerId: 'ada', sourceOf: () => ({ server: 'clock', isOwn: false }) };
   return { ask: (request) => Array.fromAsync(answerOf(backend, askModel({ stream: false, origin, ...request }))), paths, bodies };
 }

@@ -33,7 +33,7 @@ async function refusing(refusalOf: (body: JsonObject) => JsonObject | false, sta
     origin: 'file',
   } as const;
   const timeouts = { firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
-  return createBackend(entry, timeouts, { send: directSend, memory: new RefusalMemory() }).backend.backend;
+  return createBackend(entry, timeouts, { send: directSend, memory: new RefusalMemory(), elapsed: () => 0 }).backend.backend;
 }
 
 async function ask(backend: ModelBackend, request: Partial<ModelRequest> = {}): Promise<ModelEvent[]> {

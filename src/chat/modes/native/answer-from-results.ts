@@ -48,8 +48,8 @@ function isRefusal(error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.code === 'tools_unsupported';
 }
 
-/** Checks the round too, because a hook may have added messages after the results. */
-function hasCalled({ messages, purpose }: ModelRequest): boolean {
+/** Whether calls may have run already. Checks the round too, because a hook may have added messages after the results. */
+export function hasCalled({ messages, purpose }: ModelRequest): boolean {
   return messages.at(-1)?.role === 'tool' || purpose?.type === 'last_answer' || (purpose?.round ?? 1) > 1;
 }
 

@@ -40,6 +40,8 @@ export function activityOf({ last_event: last, model_requests: requests = 0 }: R
       return `got the result of ${tool}`;
     case 'approval.request':
       return `waiting for approval of ${tool}`;
+    case 'queue':
+      return 'waiting for a busy backend';
     case 'connect.request':
       return `waiting for sign-in for ${tool}`;
     default:

@@ -27,6 +27,8 @@ const reasons: Readonly<Record<string, string>> = {
   form_demanded: 'The answer must match a schema, so it is requested again in that form.',
   form_refused: 'The backend rejected the response schema, so it is left out.',
   no_words: 'The model gave no answer text.',
+  address_failed: 'One address of the backend could not answer, so another one is asked.',
+  model_failed: 'The model could not answer, so another one is asked.',
 };
 
 const limitWords: Readonly<Record<string, string>> = {
@@ -70,6 +72,8 @@ export function titleOf({ events: [first] }: Step): string {
       return namesIn(data['found']).length === 0 ? 'Selected: no call' : `Selected: ${namesIn(data['found']).join(', ')}`;
     case 'config.update':
       return data['preset'] === undefined ? 'Tools changed' : `Handoff to ${text('preset')}`;
+    case 'queue':
+      return Number(data['place']) === 0 ? 'End of the queue' : `Place ${formatNumber(Number(data['place']))} in the queue`;
     case 'limit.reached':
       return 'Limit reached';
     case 'warning':
@@ -96,6 +100,8 @@ export function whyOf(step: Step): string {
       return changeOf(data);
     case 'limit.reached':
       return `The limit for ${limitWords[text('limit')] ?? text('limit')} is ${formatNumber(Number(data['value']))}.`;
+    case 'queue':
+      return `The backend of ${text('model')} answers only some requests at a time.`;
     case 'warning':
       return text('message');
     case 'run.end':

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
-import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
+import { CallerWarnings, modelThatAnswers } from '../../../core/chat/caller-warning.ts';
 import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
@@ -42,12 +42,15 @@ function createChunkEncoder(
   options: CompletionOptions,
   openWebUi: OpenWebUiEvents | undefined,
 ): StreamEncoder {
-  // Serialized once per run, not for each chunk.
-  const prefix = `data: ${JSON.stringify({ id: completionId(runId), object: 'chat.completion.chunk', created, model }).slice(0, -1)}`;
+  // Serialized once per model, not for each chunk.
+  const prefixFor = (answering: string): string =>
+    `data: ${JSON.stringify({ id: completionId(runId), object: 'chat.completion.chunk', created, model: answering }).slice(0, -1)}`;
+  const textPrefixAfter = (before: string): string => `${before},"choices":[{"index":0,"delta":{"content":`;
+  let prefix = prefixFor(model);
+  let textPrefix = textPrefixAfter(prefix);
   const chunk = (fields: JsonObject): string => `${prefix},${JSON.stringify(fields).slice(1)}\n\n`;
   const choiceChunk = (index: number, fields: JsonObject, more: JsonObject = {}): string =>
     chunk({ choices: [{ index, delta: {}, finish_reason: null, ...fields }], ...more });
-  const textPrefix = `${prefix},"choices":[{"index":0,"delta":{"content":`;
   const started = new Set<number>();
   const spoken = new Set<number>();
   const callCounts = new Map<number, number>();
@@ -63,6 +66,11 @@ function createChunkEncoder(
   /** After the role, without which LangChain.js takes the whole answer for no answer of an assistant. */
   const extensionChunk = (fields: JsonObject): string => begin(0) + choiceChunk(0, {}, fields);
   const runEventChunk = (event: RunEvent): string => {
+    const answering = modelThatAnswers(event);
+    if (answering !== undefined) {
+      prefix = prefixFor(answering);
+      textPrefix = textPrefixAfter(prefix);
+    }
     const warning = warnings.add(event);
     if (warning === undefined && options.includeEvents !== true) return '';
     const shown = {
@@ -152,7 +160,7 @@ interface CollectedChoice {
 }
 
 /** Collects events into one completion. */
-function createCompletionCollector({ runId, created, model }: AnswerHead, options: CompletionOptions): AnswerCollector {
+function createCompletionCollector({ runId, created, model: named }: AnswerHead, options: CompletionOptions): AnswerCollector {
   const choices = new Map<number, CollectedChoice>();
   const choiceAt = (index = 0): CollectedChoice => {
     const known = choices.get(index);
@@ -162,6 +170,7 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
     return fresh;
   };
   const own = new GatewayAnswerFields();
+  let model = named;
   let response: JsonObject = {};
   let usage: Usage | undefined;
 
@@ -177,7 +186,10 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
       choice.refusal += refusalIn(event);
     } else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
     else if (event.type === 'extra') response = { ...response, ...event.fields };
-    else own.note(event);
+    else {
+      if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
+      own.note(event);
+    }
   }
 
   function body(): JsonObject {

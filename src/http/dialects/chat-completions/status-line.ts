@@ -24,6 +24,7 @@ export class StatusLine {
   readonly #reports = new Map<string, number>();
   #report: string | undefined;
   #isChoosing = false;
+  #queued: DataOf<'queue'> | undefined;
   #hasChanged = false;
   #shown: Status | undefined;
   #changes = 0;
@@ -60,7 +61,7 @@ export class StatusLine {
   end(): Status | undefined {
     if (this.#shown === undefined || this.#shown.isDone) return undefined;
     const { text } = this.#shown;
-    if (this.#isChoosing) return { text, isDone: true, isHidden: true };
+    if (this.#isChoosing || this.#queued !== undefined) return { text, isDone: true, isHidden: true };
     return { text: this.#running.size > 0 ? `Stopped calling ${listed(this.#running.values())}` : text, isDone: true };
   }
 
@@ -90,7 +91,8 @@ export class StatusLine {
     const isNested = data.within !== undefined;
     // The call around a nested run shows what that run does.
     if (isNested && type !== 'approval.response' && type !== 'connect.response') return;
-    if (type === 'selection') this.#isChoosing &&= data.found.length > 0;
+    if (type === 'queue') this.#queued = data.place > 0 ? data : undefined;
+    else if (type === 'selection') this.#isChoosing &&= data.found.length > 0;
     else if (type === 'tool.call') this.#begin(data.id, data.tool);
     else if (type === 'tool.result') this.#settle(data);
     else if (type === 'tool.progress') {
@@ -114,6 +116,8 @@ export class StatusLine {
   }
 
   #current(): Status | undefined {
+    if (this.#queued !== undefined)
+      return { text: `Waiting for ${this.#queued.model}: place ${this.#queued.place} in the queue`, isDone: false };
     if (this.#isChoosing) return { text: 'Choosing tools…', isDone: false };
     if (this.#running.size > 0) return { text: this.#report ?? `Calling ${listed(this.#running.values())}…`, isDone: false };
     if (this.#waiting.size > 0) return { text: `Waiting for approval of ${listed(this.#waiting.values())}`, isDone: false };

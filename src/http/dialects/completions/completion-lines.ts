@@ -1,5 +1,5 @@
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
-import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
+import { CallerWarnings, modelThatAnswers } from '../../../core/chat/caller-warning.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json/json.ts';
 import { errorBody } from '../../errors/error-handler.ts';
@@ -17,7 +17,8 @@ function headOf({ runId, created, model }: AnswerHead): JsonObject {
 }
 
 function createEncoder(head: AnswerHead, includeUsage: boolean): StreamEncoder {
-  const prefix = `data: ${JSON.stringify(headOf(head)).slice(0, -1)}`;
+  const prefixFor = (answering: AnswerHead): string => `data: ${JSON.stringify(headOf(answering)).slice(0, -1)}`;
+  let prefix = prefixFor(head);
   const chunk = (fields: JsonObject): string => `${prefix},${JSON.stringify(fields).slice(1)}\n\n`;
   const choiceChunk = (index: number, fields: JsonObject, more: JsonObject = {}): string =>
     chunk({ choices: [{ text: '', index, logprobs: null, finish_reason: null, ...fields }], ...more });
@@ -31,7 +32,10 @@ function createEncoder(head: AnswerHead, includeUsage: boolean): StreamEncoder {
       if (event.type === 'usage') usage = addUsage(usage, event.usage);
       const logprobs = logprobsIn(event);
       if (logprobs !== undefined) return choiceChunk(choiceOf(event), { logprobs });
-      const warning = event.type === 'run-event' ? warnings.add(event.event) : undefined;
+      if (event.type !== 'run-event') return '';
+      const model = modelThatAnswers(event.event);
+      if (model !== undefined) prefix = prefixFor({ ...head, model });
+      const warning = warnings.add(event.event);
       return warning === undefined ? '' : choiceChunk(0, {}, { warnings: [{ ...warning }] });
     },
     end: () => `${includeUsage ? chunk({ choices: [], usage: usage ?? noUsage }) : ''}data: [DONE]\n\n`,
@@ -45,7 +49,8 @@ interface Choice {
   logprobs: JsonValue;
 }
 
-function createCollector(head: AnswerHead): AnswerCollector {
+function createCollector(named: AnswerHead): AnswerCollector {
+  let head = named;
   const choices = new Map<number, Choice>();
   const warnings = new CallerWarnings();
   let usage: Usage | undefined;
@@ -59,7 +64,10 @@ function createCollector(head: AnswerHead): AnswerCollector {
       if (event.type === 'text') choiceAt(choiceOf(event)).text += event.text;
       else if (event.type === 'finish') choiceAt(choiceOf(event)).reason = event.reason;
       else if (event.type === 'usage') usage = addUsage(usage, event.usage);
-      else if (event.type === 'run-event') warnings.add(event.event);
+      else if (event.type === 'run-event') {
+        warnings.add(event.event);
+        head = { ...head, model: modelThatAnswers(event.event) ?? head.model };
+      }
       const logprobs = logprobsIn(event);
       if (logprobs !== undefined) choiceAt(choiceOf(event)).logprobs = logprobs;
     },

@@ -1,3 +1,4 @@
+import { modelThatAnswers } from '../../../core/chat/caller-warning.ts';
 import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
@@ -42,6 +43,7 @@ function frame(type: string, fields: JsonObject): string {
  */
 function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEncoder {
   const ending = createAnswerEnding(options.stopSequences);
+  let { model } = head;
   let isBegun = false;
   let index = -1;
   /** The block that is growing, with its delta up to the text. */
@@ -51,7 +53,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
     if (isBegun) return '';
     isBegun = true;
     const unknown = { stop_reason: null, stop_sequence: null, stop_details: null, usage: { ...toUsage(undefined), ...emptyUsage } };
-    return frame('message_start', { message: { ...messageHead(head), content: [], ...unknown, ...emptyFields } });
+    return frame('message_start', { message: { ...messageHead({ ...head, model }), content: [], ...unknown, ...emptyFields } });
   };
   const close = (): string => {
     if (open === undefined) return '';
@@ -91,6 +93,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
       if (event.type === 'text') return grow('text', event.text);
       if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : '';
       ending.note(event);
+      if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
       if (event.type === 'extra') return grow('text', refusalIn(event));
       const block = blockOf(event, options, head.model);
       return block === undefined ? '' : whole(block);
@@ -107,6 +110,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
 function createMessageCollector(head: AnswerHead, options: MessageOptions): AnswerCollector {
   const ending = createAnswerEnding(options.stopSequences);
   const content: JsonObject[] = [];
+  let { model } = head;
   let open: { type: 'text' | 'thinking'; pieces: string[]; field?: string | undefined } | undefined;
 
   function close(): void {
@@ -131,6 +135,7 @@ function createMessageCollector(head: AnswerHead, options: MessageOptions): Answ
       if (event.type === 'text') return grow('text', event.text);
       if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : undefined;
       ending.note(event);
+      if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
       if (event.type === 'extra') return grow('text', refusalIn(event));
       const block = blockOf(event, options, head.model);
       if (block === undefined) return;
@@ -140,7 +145,7 @@ function createMessageCollector(head: AnswerHead, options: MessageOptions): Answ
     body() {
       close();
       const usage = { ...ending.usage(), ...emptyUsage };
-      return { ...messageHead(head), content, ...ending.stop(), usage, ...emptyFields, ...ending.ownFields() };
+      return { ...messageHead({ ...head, model }), content, ...ending.stop(), usage, ...emptyFields, ...ending.ownFields() };
     },
   };
 }

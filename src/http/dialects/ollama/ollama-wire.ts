@@ -1,5 +1,6 @@
 import { argumentsAsObject } from '../../../core/tools/call-arguments.ts';
 import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
+import { modelThatAnswers } from '../../../core/chat/caller-warning.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
@@ -66,7 +67,8 @@ interface Writing {
 function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncoder {
   const { lines, showsThinking, clock } = writing;
   const ending = new Ending(writing);
-  const prefix = `{"model":${JSON.stringify(model)},"created_at":"`;
+  const prefixFor = (answering: string): string => `{"model":${JSON.stringify(answering)},"created_at":"`;
+  let prefix = prefixFor(model);
   const line = (fields: JsonObject): string => `${prefix}${timeText(clock())}",${JSON.stringify(fields).slice(1)}\n`;
   const piece = (fields: JsonObject): string => line({ ...fields, done: false });
   // In one line: some clients take the first call of each line for the same one.
@@ -79,6 +81,8 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
       if (isOfFurtherChoice(given)) return '';
       const event = refusalAsText(given);
       ending.note(event);
+      const answering = event.type === 'run-event' ? modelThatAnswers(event.event) : undefined;
+      if (answering !== undefined) prefix = prefixFor(answering);
       if (event.type === 'text') return event.text === '' ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
       if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
       if (event.type === 'tool-call') calls.push(ending.toWireCall(event.call));
@@ -90,11 +94,12 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
   };
 }
 
-function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollector {
+function createCollector({ model: named }: AnswerHead, writing: Writing): AnswerCollector {
   const { lines, showsThinking, clock } = writing;
   const ending = new Ending(writing);
   const calls: JsonObject[] = [];
   const logprobs: JsonValue[] = [];
+  let model = named;
   let text = '';
   let thinking = '';
   return {
@@ -102,6 +107,7 @@ function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollect
       if (isOfFurtherChoice(given)) return;
       const event = refusalAsText(given);
       ending.note(event);
+      if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
       if (event.type === 'text') text += event.text;
       else if (event.type === 'reasoning' && showsThinking) thinking += event.text;
       else if (event.type === 'tool-call') calls.push(ending.toWireCall(event.call));

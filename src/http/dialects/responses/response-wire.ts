@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
+import { modelThatAnswers } from '../../../core/chat/caller-warning.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
@@ -65,7 +66,7 @@ class ResponseHead {
   /** Part of the ids of the answer and of its items. */
   readonly key: string;
   readonly #own = new GatewayAnswerFields();
-  readonly #fixed: JsonObject;
+  #fixed: JsonObject;
   #usage: Usage | undefined;
   #reason: FinishReason = 'stop';
 
@@ -78,7 +79,11 @@ class ResponseHead {
   note(event: ChatEvent): void {
     if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
     else if (event.type === 'finish') this.#reason = event.reason;
-    else this.#own.note(event);
+    else {
+      const model = event.type === 'run-event' ? modelThatAnswers(event.event) : undefined;
+      if (model !== undefined) this.#fixed = { ...this.#fixed, model };
+      this.#own.note(event);
+    }
   }
 
   end(): ResponseEnd {

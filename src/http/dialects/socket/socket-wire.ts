@@ -1,5 +1,5 @@
 import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat/chat.ts';
-import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
+import { CallerWarnings, modelThatAnswers } from '../../../core/chat/caller-warning.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
@@ -30,6 +30,8 @@ export class ChatFrames {
   #finishReason: FinishReason = 'stop';
   #content = '';
   #isUnstored = false;
+  /** Of the model that answered in place of the one that was named. */
+  #model: string | undefined;
 
   constructor(head: ChatHead) {
     this.#head = head;
@@ -96,6 +98,7 @@ export class ChatFrames {
 
   #runEvent(event: RunEvent): JsonObject[] {
     this.#warnings.add(event);
+    this.#model = modelThatAnswers(event) ?? this.#model;
     this.#isUnstored ||= isNotStored(event);
     const frame = eventFrame(this.#head, event);
     if (event.type === 'tool.call') {
@@ -112,6 +115,7 @@ export class ChatFrames {
       usage: this.#usage ?? null,
       sources: this.#sources,
       ...(this.#warnings.list.length > 0 && { warnings: this.#warnings.list.map((warning) => ({ ...warning })) }),
+      ...(this.#model !== undefined && { model: this.#model }),
       ...(this.#isUnstored && { store: false }),
       run_id: this.#head.runId,
       // A broken socket may have lost chunks; with the whole text a client that reconnected can fill the gap.

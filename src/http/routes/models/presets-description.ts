@@ -11,6 +11,7 @@ const presetShape = z
     base_model: z.string(),
     origin: z.enum(['file', 'database']).optional(),
     created: isoTime.optional(),
+    fallbacks: z.array(z.string()).nullish(),
     system: z.string().nullish(),
     tools: z.array(z.string()).nullish(),
     sub_agents: z.array(z.string()).optional(),
@@ -28,6 +29,7 @@ const savedShape = presetShape
 const fields = {
   id: 'The name of the model in chats.',
   base_model: 'A model of a backend, or another preset.',
+  fallbacks: 'Models that answer if the base model cannot, in the place of those of its backend; empty: none.',
   system: 'A system prompt; may hold `{{NAME}}` for `variables`.',
   tools: 'Entries as in `tool_ids`, in the place of the defaults; empty: none.',
   sub_agents: 'Presets to which it may hand the conversation over.',

@@ -75,7 +75,7 @@ export function wireBackendOf(kind: BackendKind, turns: ScriptStep[][]): WireBac
     origin: 'file',
   } as const;
   const timeouts = { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 };
-  const { backend } = createBackend(entry, timeouts, { send, memory: new RefusalMemory(() => 0) });
+  const { backend } = createBackend(entry, timeouts, { send, memory: new RefusalMemory(() => 0), elapsed: () => 0 });
   const model = {
     id: 'model',
     owner: kind,
