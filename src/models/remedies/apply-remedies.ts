@@ -56,14 +56,12 @@ class RemediedBackend implements ModelBackend {
           const next = recognise({ refusal: error, request, sent: this.#changed(request, made), made });
           if (next === undefined) return undefined;
           request.signal.throwIfAborted();
-          const { reason } = next.remedy;
-          if (reason !== undefined) request.onRepeat?.({ ...request, purpose: { type: 'answer', ...request.purpose, reason } }, error);
-          await emit(warningsAbout([next.lesson], request, lessons));
           const isReplaced = ({ lesson }: Pick<Learned, 'lesson'>): boolean => isSameSubject(lesson, next.lesson);
-          return {
-            made: [...made.filter((lesson) => !isReplaced({ lesson })), next.lesson],
-            learned: [...learned.filter((one) => !isReplaced(one)), next],
-          };
+          const nextMade = [...made.filter((lesson) => !isReplaced({ lesson })), next.lesson];
+          const purpose: ModelRequest['purpose'] = { type: 'answer', ...request.purpose, reason: next.remedy.reason };
+          request.onRepeat?.({ ...this.#changed(request, nextMade), purpose }, error);
+          await emit(warningsAbout([next.lesson], request, lessons));
+          return { made: nextMade, learned: [...learned.filter((one) => !isReplaced(one)), next] };
         },
       },
     );
@@ -81,11 +79,12 @@ class RemediedBackend implements ModelBackend {
     return found;
   }
 
+  /** The changes are made in the order of the remedies, whatever the order in which they were learned: some build on others. */
   #changed(request: ModelRequest, made: readonly Lesson[]): ModelRequest {
-    return made.reduce(
-      (next, lesson) => this.#remedies.find(({ kinds }) => kinds.includes(lesson.kind))?.change(next, lesson) ?? next,
-      request,
-    );
+    let changed = request;
+    for (const remedy of this.#remedies)
+      for (const lesson of made) if (remedy.kinds.includes(lesson.kind)) changed = remedy.change(changed, lesson);
+    return changed;
   }
 
   #attempt(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {

@@ -34,7 +34,7 @@ export interface Remedy {
   /** Whether a remembered lesson is about this request. */
   concerns(lesson: Lesson, request: ModelRequest): boolean;
   /** Why the request is repeated, for the log of the run. */
-  reason?: NonNullable<ModelRequest['purpose']>['reason'];
+  reason: NonNullable<NonNullable<ModelRequest['purpose']>['reason']>;
   /** How often one request is repeated because of this remedy. */
   maxRepeats: number;
 }

@@ -1,8 +1,8 @@
-import type { GatewayError } from '../../core/errors.ts';
-import type { ModelRequest } from '../../core/models/model.ts';
-import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject } from '../../shared/json/json.ts';
-import { aboutMakingGrammar, isAboutOutput } from '../remedies/refusal-wordings.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import type { ModelRequest } from '../../../core/models/model.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
+import { isJsonObject } from '../../../shared/json/json.ts';
+import { aboutMakingGrammar, isAboutOutput } from '../refusal-wordings.ts';
 
 /**
  * Which function a backend complains about; `unnamed`: one of them. `pointsAt`: the fewest words that say so, where they cannot be about anything else,

@@ -1,11 +1,12 @@
-import type { Lesson } from '../../core/models/lesson.ts';
-import type { ModelRequest } from '../../core/models/model.ts';
-import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json/json.ts';
-import { hashOffer, hashSchema } from '../remedies/hash-content.ts';
-import type { Recognised, Refused, Remedy } from '../remedies/remedy.ts';
+import type { Lesson } from '../../../core/models/lesson.ts';
+import type { ModelRequest } from '../../../core/models/model.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import { hashOffer, hashSchema } from '../hash-content.ts';
+import type { Recognised, Refused, Remedy } from '../remedy.ts';
 import { findFault } from './find-fault.ts';
-import { simplifyParameters } from './simplify-parameters.ts';
+import { simplifyParameters } from '../../schema-profiles/simplify-parameters.ts';
+import { keepAsIs } from '../../schema-profiles/to-profile.ts';
 
 /** How often one model request is repeated; the last times with all functions simplified. */
 const maxRepairs = 6;
@@ -20,34 +21,29 @@ const simplified = new WeakMap<JsonObject, JsonObject>();
 
 /**
  * For a backend that refuses the schema of a function: that function is sent without `strict`, then simplified, then left out. Where no function is
- * named, or several are refused, all functions of the offer are simplified. `repaired`: receives the changed functions, which fit the backend as they
- * are.
+ * named, or several are refused, all functions of the offer are simplified.
  */
-export function functionRemedy(repaired: WeakSet<ToolSpec>): Remedy {
-  function change(request: ModelRequest, { kind, subject, change: repair }: Lesson): ModelRequest {
-    const tools = request.tools.flatMap((spec) => {
-      if (kind === 'function' && spec.name !== subject) return [spec];
-      if (repair === 'left out') return [];
-      const { strict, ...plain } = spec;
-      if (repair === 'plain' && kind === 'functions' && strict !== true) return [spec];
-      const result = repair === 'plain' ? plain : { ...plain, parameters: simplifiedOnce(spec.parameters) };
-      repaired.add(result);
-      return [result];
-    });
-    return { ...request, tools };
-  }
+export const functionRemedy: Remedy = {
+  kinds: ['function', 'functions'],
+  maxRepeats: maxRepairs,
+  reason: 'functions_refused',
+  recognise,
+  change,
+  concerns({ kind, subject, content }, { tools }) {
+    if (kind === 'functions') return tools.length > 0 && hashOffer(tools) === content;
+    return tools.some(({ name, parameters }) => name === subject && hashSchema(parameters) === content);
+  },
+};
 
-  return {
-    kinds: ['function', 'functions'],
-    maxRepeats: maxRepairs,
-    reason: 'functions_refused',
-    recognise,
-    change,
-    concerns({ kind, subject, content }, { tools }) {
-      if (kind === 'functions') return tools.length > 0 && hashOffer(tools) === content;
-      return tools.some(({ name, parameters }) => name === subject && hashSchema(parameters) === content);
-    },
-  };
+function change(request: ModelRequest, { kind, subject, change: repair }: Lesson): ModelRequest {
+  const tools = request.tools.flatMap((spec) => {
+    if (kind === 'function' && spec.name !== subject) return [spec];
+    if (repair === 'left out') return [];
+    const { strict, ...plain } = spec;
+    if (repair === 'plain' && kind === 'functions' && strict !== true) return [spec];
+    return [keepAsIs(repair === 'plain' ? plain : { ...plain, parameters: simplifiedOnce(spec.parameters) })];
+  });
+  return { ...request, tools };
 }
 
 function recognise({ refusal, request, sent, made, repeats }: Refused): Recognised | undefined {
