@@ -1,7 +1,14 @@
 import type { ModelBackend, ModelLessons } from '../core/models/model.ts';
 import { applyRemedies } from './remedies/apply-remedies.ts';
+import { callIdRemedy } from './remedies/known/call-ids.ts';
+import { callerFunctionRemedy } from './remedies/known/caller-functions.ts';
+import { effortRemedy } from './remedies/known/effort.ts';
 import { functionRemedy } from './remedies/known/function-schemas.ts';
 import { parameterRemedy, usageRemedy } from './remedies/known/parameters.ts';
+import { systemRemedy } from './remedies/known/system-messages.ts';
+import { textResultsRemedy } from './remedies/known/text-results.ts';
+import { thoughtsRemedy } from './remedies/known/thoughts.ts';
+import { turnsRemedy } from './remedies/known/turns.ts';
 import { ownLessons } from './remedies/refusal-memory.ts';
 import type { Remedy } from './remedies/remedy.ts';
 import { convertOffer } from './schema-profiles/convert-offer.ts';
@@ -11,10 +18,27 @@ import type { SchemaProfile } from './schema-profiles/to-profile.ts';
 export interface BackendForm {
   /** What it understands of JSON Schema. */
   profile: SchemaProfile;
+  /** Whether its operator has said so; then the caller's own functions are converted from the start. */
+  isProfileStated?: boolean;
 }
 
 /** All remedies, in the order in which they are tried and in which their changes are made. */
-const remedies: readonly Remedy[] = [parameterRemedy, usageRemedy, functionRemedy];
+function remediesFor({ profile }: BackendForm, convertsCallers: boolean): readonly Remedy[] {
+  return [
+    thoughtsRemedy,
+    callIdRemedy,
+    textResultsRemedy,
+    systemRemedy,
+    // After those that move system messages, and add messages of the user.
+    turnsRemedy,
+    effortRemedy,
+    parameterRemedy,
+    usageRemedy,
+    // Before the gateway's functions: what is changed for one caller costs nobody else anything.
+    callerFunctionRemedy(profile, convertsCallers),
+    functionRemedy,
+  ];
+}
 
 /**
  * A backend whose requests have the form that it takes: functions in its profile of JSON Schema, and whatever its refusals have taught. Every kind of
@@ -22,8 +46,12 @@ const remedies: readonly Remedy[] = [parameterRemedy, usageRemedy, functionRemed
  */
 export function adaptBackend(
   backend: ModelBackend,
-  { profile }: BackendForm,
+  form: BackendForm,
   lessonsOf: (model: string) => ModelLessons = ownLessons(),
 ): ModelBackend {
-  return applyRemedies(convertOffer(backend, profile), remedies, lessonsOf);
+  const { profile, isProfileStated = false } = form;
+  // OpenAI's profile is its strict form, which is the caller's to ask for.
+  const convertsCallers = isProfileStated && profile !== 'plain' && profile !== 'openai';
+  const converting = convertOffer(backend, profile, convertsCallers ? 'profile' : undefined);
+  return applyRemedies(converting, remediesFor(form, convertsCallers), lessonsOf);
 }

@@ -43,7 +43,11 @@ export function createBackend(
       return { backend: { ...common, isLocal: true, ...ollama, backend }, route };
     }
     case 'openai': {
-      const adapted = adaptBackend(createOpenAiBackend(connection, send), { profile: schemas ?? profileOf(url) }, lessonsOf);
+      const adapted = adaptBackend(
+        createOpenAiBackend(connection, send),
+        { profile: schemas ?? profileOf(url), isProfileStated: schemas !== undefined },
+        lessonsOf,
+      );
       const backend = constrainOutput(adapted, openAiForms, lessonsOf);
       const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
       const route = { connection, paths: passedPaths };

@@ -2,10 +2,26 @@ import type { CallerWarning } from '../chat/caller-warning.ts';
 
 /**
  * What requests do without, or do otherwise. `function`: one function is offered in another form, or left out; `functions`: all functions of one offer
- * are; `parameter`: a parameter is omitted or renamed; `usage`: usage is not asked for; `form`: structured output is enforced less strictly;
- * `reasoning`: reasoning is disabled for structured output; `tools`: no native tool calls.
+ * are; `caller-functions`: the caller's own are; `parameter`: a parameter is omitted or renamed; `effort`: functions are offered without reasoning;
+ * `usage`: usage is not asked for; `form`: structured output is enforced less strictly; `reasoning`: reasoning is disabled for structured output;
+ * `tools`: no native tool calls. The others are about messages. `system`: where system messages are; `turns`: whose turn it is; `results`: results of
+ * calls are texts; `call-ids`: calls have other ids; `thoughts`: placeholders are sent for the reasoning that belongs to calls.
  */
-export type LessonKind = 'function' | 'functions' | 'parameter' | 'usage' | 'form' | 'reasoning' | 'tools';
+export type LessonKind =
+  | 'function'
+  | 'functions'
+  | 'caller-functions'
+  | 'parameter'
+  | 'effort'
+  | 'usage'
+  | 'form'
+  | 'reasoning'
+  | 'tools'
+  | 'system'
+  | 'turns'
+  | 'results'
+  | 'call-ids'
+  | 'thoughts';
 
 /** A change of requests to one model that a refusal by its backend has taught. */
 export interface Lesson {
@@ -23,8 +39,8 @@ export interface Lesson {
 }
 
 /**
- * Who may be given a lesson. `lossless`: the change takes nothing away (order of messages, form of ids), so any request teaches it to everybody. `own`: it
- * changes what the caller brought, and is theirs alone. `proven`: it takes something away from others, so they get it only if the refusal points at what
+ * Who may be given a lesson. `lossless`: the change takes nothing away (order of messages, form of ids), so any request teaches it to everybody, unless the
+ * words of the refusal may be a quotation of it. `own`: it changes what the caller brought, and is theirs alone. `proven`: it takes something away from others, so they get it only if the refusal points at what
  * is changed in its own words, nothing that the caller brought could be the cause, and a caller with another key was refused in the same way. Until
  * then it is for the caller. If something of theirs could be the cause, it is for the caller and the same parts of their own, and without words that
  * point there it is for the run alone.

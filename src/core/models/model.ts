@@ -19,6 +19,8 @@ export interface ModelRequest {
   offered?: ReadonlyMap<string, Tool>;
   /** The caller's own entries of `tools`, forwarded unchanged. */
   callerTools: JsonObject[];
+  /** What their schemas are converted to. Absent: they are sent as they are. */
+  callerSchemas?: CallerSchemas;
   toolChoice: JsonValue | undefined;
   parallelToolCalls: boolean | undefined;
   /** OpenAI's names; unknown ones are forwarded where the protocol allows. */
@@ -36,6 +38,16 @@ export interface ModelRequest {
   purpose?: RequestPurpose;
   /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */
   onRepeat?: (next: ModelRequest, fault?: unknown) => void;
+}
+
+/** `profile`: what the backend understands of JSON Schema; `simple`: the few keywords that every backend understands. */
+export type SchemaForm = 'profile' | 'simple';
+
+/** The form of the schemas of the caller's functions. */
+export interface CallerSchemas {
+  all?: SchemaForm;
+  /** Functions that are converted further than all others. */
+  simple?: readonly string[];
 }
 
 /** Who makes a request, and where its functions come from. One object serves a whole run. */

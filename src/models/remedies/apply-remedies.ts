@@ -5,6 +5,7 @@ import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import { withRemedies } from '../../shared/refusals/with-remedies.ts';
+import { wordsOf } from './refusal-wordings.ts';
 import type { Recognised, Refused, Remedy } from './remedy.ts';
 
 /** A change that this request has taught, if it succeeds with it. */
@@ -118,10 +119,6 @@ function createRecogniser(remedies: readonly Remedy[]): (refused: Omit<Refused, 
     }
     return undefined;
   };
-}
-
-function wordsOf({ param, message }: GatewayError): string {
-  return `${param ?? ''} ${message}`;
 }
 
 function isSameSubject(one: Lesson, other: Lesson): boolean {

@@ -1,37 +1,53 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { ModelBackend } from '../../core/models/model.ts';
+import type { ModelBackend, ModelRequest, SchemaForm } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import { convertCallerFunction, nameOfFunction } from './caller-schemas.ts';
 import { specInProfile, type SchemaProfile } from './to-profile.ts';
 
 /** Functions whose parameters are converted in one tick of the event loop; the largest take twenty milliseconds. */
 const convertedInOneTick = 2;
 
-/** A backend that gets the gateway's functions in its profile. */
-export function convertOffer(backend: ModelBackend, profile: SchemaProfile): ModelBackend {
+/**
+ * A backend that gets the gateway's functions in its profile. The caller's are sent as they are, unless the request says otherwise; `callers`: what
+ * they are converted to if it does not.
+ */
+export function convertOffer(backend: ModelBackend, profile: SchemaProfile, callers?: SchemaForm): ModelBackend {
   /** Parameters that have been converted: the result is cached. */
   const converted = new WeakSet<JsonObject>();
   const toSent = (spec: ToolSpec): ToolSpec => specInProfile(spec, profile);
 
-  async function convertInTicks(tools: readonly ToolSpec[]): Promise<ToolSpec[]> {
-    const specs: ToolSpec[] = [];
+  async function convertInTicks({ tools, callerTools, callerSchemas }: ModelRequest): Promise<Pick<ModelRequest, 'tools' | 'callerTools'>> {
     let count = 0;
-    for (const spec of tools) {
-      specs.push(toSent(spec));
-      if (converted.has(spec.parameters)) continue;
-      converted.add(spec.parameters);
+    async function countNew(parameters: JsonObject): Promise<void> {
+      if (converted.has(parameters)) return;
+      converted.add(parameters);
       count += 1;
       if (count % convertedInOneTick === 0) await nextTick();
     }
-    return specs;
+    const specs: ToolSpec[] = [];
+    for (const spec of tools) {
+      specs.push(toSent(spec));
+      await countNew(spec.parameters);
+    }
+    const entries: JsonObject[] = [];
+    for (const entry of callerTools) {
+      const isSimple = callerSchemas?.simple?.includes(nameOfFunction(entry) ?? '') === true;
+      const form = isSimple ? 'simple' : (callerSchemas?.all ?? callers);
+      entries.push(form === undefined ? entry : convertCallerFunction(entry, form, profile));
+      await countNew(isJsonObject(entry['function']) ? entry['function'] : entry);
+    }
+    return { tools: specs, callerTools: entries };
   }
 
   return {
     answer(request, emit) {
-      const { tools } = request;
-      if (tools.length === 0) return backend.answer(request, emit);
-      if (tools.every(({ parameters }) => converted.has(parameters))) return backend.answer({ ...request, tools: tools.map(toSent) }, emit);
-      return convertInTicks(tools).then((specs) => backend.answer({ ...request, tools: specs }, emit));
+      const { tools, callerTools, callerSchemas } = request;
+      const isCallersUnchanged = callerTools.length === 0 || (callers === undefined && callerSchemas === undefined);
+      if (isCallersUnchanged && tools.length === 0) return backend.answer(request, emit);
+      if (isCallersUnchanged && tools.every(({ parameters }) => converted.has(parameters)))
+        return backend.answer({ ...request, tools: tools.map(toSent) }, emit);
+      return convertInTicks(request).then((offer) => backend.answer({ ...request, ...offer }, emit));
     },
   };
 }

@@ -17,6 +17,18 @@ export function simplifyParameters(parameters: JsonObject): JsonObject {
   return { type: 'object', properties, required: names };
 }
 
+/** By the whole parameters. */
+const simplified = new WeakMap<JsonObject, JsonObject>();
+
+export function simplifyOnce(parameters: JsonObject): JsonObject {
+  const known = simplified.get(parameters);
+  if (known !== undefined) return known;
+  const simple = simplifyParameters(parameters);
+  simplified.set(parameters, simple);
+  simplified.set(simple, simple);
+  return simple;
+}
+
 function convertSchema({ schema, types, choices, description, convert, convertProperties }: FlatSchema): JsonObject {
   const { properties, required, items, enum: list } = schema;
   const choice = choices?.find((one) => isJsonObject(one) && one['type'] !== 'null');

@@ -3,6 +3,7 @@ import type { GatewayError } from '../../../core/errors.ts';
 import type { Lesson } from '../../../core/models/lesson.ts';
 import type { ModelRequest } from '../../../core/models/model.ts';
 import { hashOf } from '../hash-content.ts';
+import { wordsOf } from '../refusal-wordings.ts';
 import type { Recognised, Refused, Remedy } from '../remedy.ts';
 import { asksForUsage, foreignStreamOptions } from '../../openai/openai-messages.ts';
 
@@ -101,8 +102,4 @@ const lessonAboutUsage: Lesson = {
 
 function isRefusalOfRequest({ status }: GatewayError): boolean {
   return status === 400 || status === 422;
-}
-
-function wordsOf({ param, message }: GatewayError): string {
-  return `${param ?? ''} ${message}`;
 }
