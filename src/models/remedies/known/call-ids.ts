@@ -79,8 +79,10 @@ function mapIds(messages: readonly ChatMessage[], form: Form): ChatMessage[] {
 /** The ids of one conversation. An id that several calls have is told apart by their order. */
 class CallIds {
   readonly #form: Form;
-  /** By the given id, those of its calls that have no result yet, and the last one. */
+  /** By the given id, those of its calls that have no result yet. */
   readonly #waiting = new Map<string, string[]>();
+  /** The last one that has a result. */
+  readonly #answered = new Map<string, string>();
   readonly #uses = new Map<string, number>();
   #calls = 0;
 
@@ -100,11 +102,10 @@ class CallIds {
 
   /** A result without a call keeps what could be its id. */
   ofResult(id: string): string {
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return valid[this.#form].test(id) ? id : hashId(id, 0);
-    const [first = id, ...later] = waiting;
-    if (later.length > 0) this.#waiting.set(id, later);
-    return first;
+    const mapped = this.#waiting.get(id)?.shift() ?? this.#answered.get(id);
+    if (mapped === undefined) return valid[this.#form].test(id) ? id : hashId(id, 0);
+    this.#answered.set(id, mapped);
+    return mapped;
   }
 }
 
