@@ -19,7 +19,7 @@ export interface StrictBackend {
   /** What the server got, refused requests included. */
   sent: ModelRequest[];
   /** Asks as this caller, in a run of its own. */
-  ask(fields?: Partial<ModelRequest>, caller?: string): Promise<{ requests: ModelRequest[]; warnings: string[]; error: unknown }>;
+  ask: (fields?: Partial<ModelRequest>, caller?: string) => Promise<{ requests: ModelRequest[]; warnings: string[]; error: unknown }>;
 }
 
 /** A server that refuses some requests, behind the remedies of its kind. */
@@ -38,7 +38,7 @@ export function strictBackend(refuse: Refuse, form: BackendForm = { profile: 'pl
   return {
     backend,
     sent,
-    async ask(fields = {}, caller = 'ada') {
+    ask: async (fields = {}, caller = 'ada') => {
       const before = sent.length;
       const events: ModelEvent[] = [];
       let error: unknown;
@@ -54,6 +54,12 @@ export function strictBackend(refuse: Refuse, form: BackendForm = { profile: 'pl
       return { requests: sent.slice(before), warnings, error };
     },
   };
+}
+
+/** The second request, which a refusal of the first one has led to. */
+export function repeatOf([, repeat]: readonly ModelRequest[]): ModelRequest {
+  if (repeat === undefined) throw new Error('The request was not repeated');
+  return repeat;
 }
 
 /** Messages as `role: text`. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../../../src/core/models/model.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
-import { refused, strictBackend } from '../../../_support/strict-backend.ts';
+import { refused, repeatOf, strictBackend } from '../../../_support/strict-backend.ts';
 
 function own(name: string, parameters: JsonObject | null, more: JsonObject = {}): JsonObject {
   return { type: 'function', function: { name, description: name, parameters, ...more } };
@@ -60,7 +60,7 @@ describe("the caller's functions", () => {
     const { ask } = strictBackend(refusesPattern('failed to parse grammar'), { profile });
     const { requests } = await ask({ callerTools: [own('mail', dated)] });
     expect(requests.map((request) => hasPattern(request))).toEqual([true, false]);
-    const { properties } = schemasOf(requests[1] ?? expect.fail('not repeated'))[0] ?? {};
+    const { properties } = schemasOf(repeatOf(requests))[0] ?? {};
     expect((properties as JsonObject)['n']).toEqual(
       profile === 'gemini' ? { type: 'integer', description: 'One of: 1, 2.' } : { enum: [1, 2] },
     );
@@ -104,7 +104,7 @@ describe("the caller's functions", () => {
     const { ask } = strictBackend((request) => (schemasOf(request)[0]?.['type'] === 'object' ? undefined : words));
     const { requests } = await ask({ callerTools: [own('now', parameters)] });
     expect(requests).toHaveLength(2);
-    expect(schemasOf(requests[1] ?? expect.fail('not repeated'))).toEqual([expect.objectContaining({ type: 'object' })]);
+    expect(schemasOf(repeatOf(requests))).toEqual([expect.objectContaining({ type: 'object' })]);
   });
 
   it('that are not named keep their schemas', async () => {
@@ -112,7 +112,7 @@ describe("the caller's functions", () => {
     const { ask } = strictBackend((request) => (hasPattern(request, 1) ? "Invalid schema for function 'second'" : undefined));
     const { requests } = await ask({ callerTools });
     expect(requests).toHaveLength(2);
-    expect(schemasOf(requests[1] ?? expect.fail('not repeated'))[0]).toEqual(dated);
+    expect(schemasOf(repeatOf(requests))[0]).toEqual(dated);
   });
 
   it('are changed for the caller alone, in the next requests with the same ones', async () => {

@@ -4,7 +4,7 @@ import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../../src
 import type { ModelRequest } from '../../../../src/core/models/model.ts';
 import { refusesFunctionsWithReasoning } from '../../../../src/models/remedies/known/effort.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
-import { refused, strictBackend } from '../../../_support/strict-backend.ts';
+import { refused, repeatOf, strictBackend } from '../../../_support/strict-backend.ts';
 
 const user: ChatMessage = { role: 'user', content: 'q' };
 const call = (...ids: string[]): AssistantMessage => ({
@@ -43,7 +43,7 @@ describe('ids of calls', () => {
     ];
     const { requests, warnings, error } = await ask({ messages });
     expect({ warnings, error, count: requests.length }).toEqual({ warnings: ['call_ids_mapped'], error: undefined, count: 2 });
-    const mapped = requests[1] ?? expect.fail('not repeated');
+    const mapped = repeatOf(requests);
     expect(new Set(idsIn(mapped)).size).toBe(3);
     expect(resultIdsIn(mapped)).toEqual(idsIn(mapped));
     expect(resultIdsIn(mapped).every((id) => form.test(id))).toBe(true);
@@ -54,7 +54,7 @@ describe('ids of calls', () => {
       idsIn(request).every((id) => id.length === 9) ? undefined : 'must be … with a length of 9.',
     );
     const messages = [user, call('Ab3dEf9hI', 'toolu_1'), result('toolu_1'), result('Ab3dEf9hI')];
-    const first = (await ask({ messages })).requests[1] ?? expect.fail('not repeated');
+    const first = repeatOf((await ask({ messages })).requests);
     expect(idsIn(first)[0]).toBe('Ab3dEf9hI');
     const second = (await ask({ messages: [...messages, user] }, 'bob')).requests;
     expect(second.map(idsIn)).toEqual([idsIn(first)]);
@@ -65,7 +65,7 @@ describe('ids of calls', () => {
     const isRepeated = (request: ModelRequest): boolean => new Set(idsIn(request)).size < idsIn(request).length;
     const { ask } = strictBackend((request) => (isRepeated(request) ? 'messages: `tool_use` ids must be unique' : undefined));
     const { requests } = await ask({ messages: [user, call('c0', 'c0'), result('c0'), result('c0'), call('c0'), result('c0')] });
-    const mapped = requests[1] ?? expect.fail('not repeated');
+    const mapped = repeatOf(requests);
     expect(new Set(idsIn(mapped)).size).toBe(3);
     expect(resultIdsIn(mapped)).toEqual(idsIn(mapped));
   });
