@@ -1,9 +1,11 @@
 import type { ModelBackend, ModelLessons } from '../core/models/model.ts';
+import { constrainOutput, openAiForms, type FormDialect } from './constrain-output.ts';
 import { applyRemedies } from './remedies/apply-remedies.ts';
 import { callIdRemedy } from './remedies/known/call-ids.ts';
 import { callerFunctionRemedy } from './remedies/known/caller-functions.ts';
 import { effortRemedy } from './remedies/known/effort.ts';
 import { functionRemedy } from './remedies/known/function-schemas.ts';
+import { outputFormRemedy } from './remedies/known/output-form.ts';
 import { parameterRemedy, usageRemedy } from './remedies/known/parameters.ts';
 import { systemRemedy } from './remedies/known/system-messages.ts';
 import { textResultsRemedy } from './remedies/known/text-results.ts';
@@ -20,10 +22,12 @@ export interface BackendForm {
   profile: SchemaProfile;
   /** Whether its operator has said so; then the caller's own functions are converted from the start. */
   isProfileStated?: boolean;
+  /** How it is asked for structured output. Default: as OpenAI is. */
+  forms?: FormDialect;
 }
 
 /** All remedies, in the order in which they are tried and in which their changes are made. */
-function remediesFor({ profile }: BackendForm, convertsCallers: boolean): readonly Remedy[] {
+function remediesFor({ profile, forms = openAiForms }: BackendForm, convertsCallers: boolean): readonly Remedy[] {
   return [
     thoughtsRemedy,
     callIdRemedy,
@@ -37,6 +41,8 @@ function remediesFor({ profile }: BackendForm, convertsCallers: boolean): readon
     // Before the gateway's functions: what is changed for one caller costs nobody else anything.
     callerFunctionRemedy(profile, convertsCallers),
     functionRemedy,
+    // Last, because any refusal may be about the form.
+    outputFormRemedy(forms),
   ];
 }
 
@@ -49,9 +55,9 @@ export function adaptBackend(
   form: BackendForm,
   lessonsOf: (model: string) => ModelLessons = ownLessons(),
 ): ModelBackend {
-  const { profile, isProfileStated = false } = form;
+  const { profile, isProfileStated = false, forms = openAiForms } = form;
   // OpenAI's profile is its strict form, which is the caller's to ask for.
   const convertsCallers = isProfileStated && profile !== 'plain' && profile !== 'openai';
-  const converting = convertOffer(backend, profile, convertsCallers ? 'profile' : undefined);
+  const converting = convertOffer(constrainOutput(backend, forms), profile, convertsCallers ? 'profile' : undefined);
   return applyRemedies(converting, remediesFor(form, convertsCallers), lessonsOf);
 }

@@ -4,7 +4,7 @@ import { passedPaths, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { adaptBackend } from '../../models/adapt-backend.ts';
-import { constrainOutput, ollamaForms, openAiForms } from '../../models/constrain-output.ts';
+import { ollamaForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
 import { createOpenAiBackend, embedTexts, listOpenAiModels, type OpenAiConnection } from '../../models/openai/openai-compatible.ts';
 import type { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
@@ -37,18 +37,17 @@ export function createBackend(
   switch (kind) {
     case 'ollama': {
       const ollama = createOllama(connection, send);
-      const backend = constrainOutput(adaptBackend(ollama.backend, { profile: 'ollama' }, lessonsOf), ollamaForms, lessonsOf);
+      const backend = adaptBackend(ollama.backend, { profile: 'ollama', forms: ollamaForms }, lessonsOf);
       // Ollama serves OpenAI's embeddings below /v1.
       const route = { connection: { ...connection, baseUrl: `${url}/v1` }, paths: ['/embeddings'] as const };
       return { backend: { ...common, isLocal: true, ...ollama, backend }, route };
     }
     case 'openai': {
-      const adapted = adaptBackend(
+      const backend = adaptBackend(
         createOpenAiBackend(connection, send),
         { profile: schemas ?? profileOf(url), isProfileStated: schemas !== undefined },
         lessonsOf,
       );
-      const backend = constrainOutput(adapted, openAiForms, lessonsOf);
       const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
       const route = { connection, paths: passedPaths };
       return { backend: { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) }, route };

@@ -44,7 +44,7 @@ export interface SentPrompt {
   readonly callerTools: readonly JsonObject[];
   readonly toolChoice: JsonValue | undefined;
   readonly parameters: JsonObject;
-  readonly output?: { schema: JsonObject };
+  readonly output?: { schema: JsonObject; degree?: 'schema' | 'json' | 'none' };
 }
 
 /** Records the model requests of one run, and their answers. */

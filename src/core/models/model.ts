@@ -65,7 +65,13 @@ export interface OutputForm {
    * values are possible.
    */
   strictSchema: JsonObject | undefined;
+  /** How much of it is enforced: the schema (the default), only that it is JSON, or nothing. */
+  degree?: OutputDegree;
+  /** `disabled`: the model must not reason first; `enabled`: it may again, because it said nothing without. Absent: nothing is known. */
+  reasoning?: 'disabled' | 'enabled';
 }
+
+export type OutputDegree = 'schema' | 'json' | 'none';
 
 /** A model server, or a wrapper of one, that answers model requests. */
 export interface ModelBackend {

@@ -5,11 +5,12 @@ import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import { withRemedies } from '../../shared/refusals/with-remedies.ts';
+import { EmptyAnswer, isSpoken } from '../constrain-output.ts';
 import { wordsOf } from './refusal-wordings.ts';
 import type { Recognised, Refused, Remedy } from './remedy.ts';
 
 /** A change that this request has taught, if it succeeds with it. */
-type Learned = Recognised & { remedy: Remedy; refused: ModelRequest; words: string };
+type Learned = Omit<Recognised, 'also'> & { remedy: Remedy; refused: ModelRequest; words: string };
 
 /** The changes that are made to a request. */
 interface Changes {
@@ -52,17 +53,20 @@ class RemediedBackend implements ModelBackend {
       {
         emit,
         maxRepeats: this.#remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0),
-        remedy: async (error, { made, learned }): Promise<Changes | undefined> => {
-          if (!(error instanceof GatewayError)) return undefined;
-          const next = recognise({ refusal: error, request, sent: this.#changed(request, made), made });
-          if (next === undefined) return undefined;
+        ...(request.output !== undefined && { isAnswer: isSpoken }),
+        remedy: async (error, changes): Promise<Changes | undefined> => {
+          if (!(error instanceof GatewayError || error instanceof EmptyAnswer)) return undefined;
+          const { made } = changes;
+          const steps = recognise(error, { request, sent: this.#changed(request, made), made, recalled: known ?? [] });
+          const [first] = steps;
+          if (first === undefined) return undefined;
           request.signal.throwIfAborted();
-          const isReplaced = ({ lesson }: Pick<Learned, 'lesson'>): boolean => isSameSubject(lesson, next.lesson);
-          const nextMade = [...made.filter((lesson) => !isReplaced({ lesson })), next.lesson];
-          const purpose: ModelRequest['purpose'] = { type: 'answer', ...request.purpose, reason: next.remedy.reason };
-          request.onRepeat?.({ ...this.#changed(request, nextMade), purpose }, error);
-          await emit(warningsAbout([next.lesson], request, lessons));
-          return { made: nextMade, learned: [...learned.filter((one) => !isReplaced(one)), next] };
+          const next = steps.reduce(withStep, changes);
+          const purpose: ModelRequest['purpose'] = { type: 'answer', ...request.purpose, reason: first.reason ?? first.remedy.reason };
+          request.onRepeat?.({ ...this.#changed(request, next.made), purpose }, error instanceof GatewayError ? error : undefined);
+          const taught = steps.filter(({ memory }) => memory === undefined).map(({ lesson }) => lesson);
+          await emit(warningsAbout(taught, request, lessons));
+          return next;
         },
       },
     );
@@ -104,21 +108,38 @@ class RemediedBackend implements ModelBackend {
   }
 }
 
-/** Finds the remedy for each refusal of one request, within the repeats that each remedy allows. */
-function createRecogniser(remedies: readonly Remedy[]): (refused: Omit<Refused, 'repeats'>) => Learned | undefined {
+type Failed = Omit<Refused, 'refusal' | 'repeats'>;
+
+/** Finds the remedy for each failure of one request, within the repeats that each remedy allows. Empty: there is none. */
+function createRecogniser(remedies: readonly Remedy[]): (failure: GatewayError | EmptyAnswer, failed: Failed) => Learned[] {
   const repeats = new Map<Remedy, number>();
   let isGuessed = false;
-  return (refused) => {
+  return (failure, failed) => {
     for (const remedy of remedies) {
       const count = repeats.get(remedy) ?? 0;
-      const recognised = count < remedy.maxRepeats ? remedy.recognise({ ...refused, repeats: count }) : undefined;
-      if (recognised === undefined || (recognised.pointsAt === undefined && isGuessed)) continue;
-      isGuessed ||= recognised.pointsAt === undefined;
+      if (count >= remedy.maxRepeats) continue;
+      const how = { ...failed, repeats: count };
+      const recognised =
+        failure instanceof GatewayError
+          ? remedy.recognise({ ...how, refusal: failure })
+          : remedy.recogniseSilence?.({ ...how, silence: failure });
+      if (recognised === undefined) continue;
+      const isGuess = recognised.pointsAt === undefined && remedy.mayGuess !== true;
+      if (isGuess && isGuessed) continue;
+      isGuessed ||= isGuess;
       repeats.set(remedy, count + 1);
-      return { ...recognised, remedy, refused: refused.request, words: wordsOf(refused.refusal) };
+      const { also, ...step } = recognised;
+      const words = failure instanceof GatewayError ? wordsOf(failure) : '';
+      return [step, ...(also === undefined ? [] : [also])].map((one) => ({ ...one, remedy, refused: failed.request, words }));
     }
-    return undefined;
+    return [];
   };
+}
+
+function withStep({ made, learned }: Changes, step: Learned): Changes {
+  const isOther = (lesson: Lesson): boolean => !isSameSubject(lesson, step.lesson);
+  const others = step.memory === 'keep' ? learned : learned.filter(({ lesson }) => isOther(lesson));
+  return { made: [...made.filter(isOther), step.lesson], learned: step.memory === undefined ? [...others, step] : others };
 }
 
 function isSameSubject(one: Lesson, other: Lesson): boolean {

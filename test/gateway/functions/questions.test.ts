@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { constrainOutput, openAiForms } from '../../../src/models/constrain-output.ts';
+import { adaptBackend } from '../../../src/models/adapt-backend.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
@@ -141,7 +141,7 @@ describe('the log of a run has every question and its answer', () => {
     ];
     const refusal = new GatewayError('upstream_rejected', 'chat_template_kwargs is not supported.');
     const model = new ScriptedModel(thought, [refusal], selects(['now', inOsaka]), says('Noon.'));
-    const backends = [backendOf(constrainOutput(model, openAiForms))];
+    const backends = [backendOf(adaptBackend(model, { profile: 'plain' }))];
     await using gateway = await gatewayOf({ servers: [clock], answers, backends });
     await gateway.ask({ params: { function_calling: 'default' } });
     const run = await lastRun(gateway);
