@@ -14,11 +14,13 @@ type Learned = Omit<Recognised, 'also'> & { remedy: Remedy; refused: ModelReques
 
 /** The changes that are made to a request. */
 interface Changes {
+  /** Those that were remembered from earlier requests. */
+  recalled: readonly Lesson[];
   made: readonly Lesson[];
   learned: readonly Learned[];
 }
 
-const noChanges: Changes = { made: [], learned: [] };
+const noChanges: Changes = { recalled: [], made: [], learned: [] };
 
 /**
  * A backend whose refusals are answered with remedies: the request is changed and repeated, and what helped is remembered as far as it is proven.
@@ -48,7 +50,7 @@ class RemediedBackend implements ModelBackend {
     const known = this.#recall(request, lessons);
     const recognise = createRecogniser(this.#remedies);
     return withRemedies(
-      known === undefined ? noChanges : { made: known, learned: [] },
+      known === undefined ? noChanges : { recalled: known, made: known, learned: [] },
       (changes, emitNext: Emit<ModelEvent>) => this.#attempt(request, changes, emitNext),
       {
         emit,
@@ -56,8 +58,8 @@ class RemediedBackend implements ModelBackend {
         ...(request.output !== undefined && { isAnswer: isSpoken }),
         remedy: async (error, changes): Promise<Changes | undefined> => {
           if (!(error instanceof GatewayError || error instanceof EmptyAnswer)) return undefined;
-          const { made } = changes;
-          const steps = recognise(error, { request, sent: this.#changed(request, made), made, recalled: known ?? [] });
+          const { made, recalled } = changes;
+          const steps = recognise(error, { request, sent: this.#changed(request, made), made, recalled });
           const [first] = steps;
           if (first === undefined) return undefined;
           request.signal.throwIfAborted();
@@ -72,14 +74,19 @@ class RemediedBackend implements ModelBackend {
     );
   }
 
-  /** The remembered lessons about this request; undefined if there are none. */
+  /** The remembered lessons about this request, or about what others of them make of it; undefined if there are none. */
   #recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
     let found: readonly Lesson[] | undefined;
+    let changed = request;
     for (const remedy of this.#remedies) {
+      let known: readonly Lesson[] | undefined;
       for (const kind of remedy.kinds) {
-        const known = lessons.recall(kind, request);
-        if (known.length > 0) found = [...(found ?? []), ...known.filter((lesson) => remedy.concerns(lesson, request))];
+        const ofKind = lessons.recall(kind, request);
+        if (ofKind.length > 0) known = [...(known ?? []), ...ofKind.filter((lesson) => remedy.concerns(lesson, changed))];
       }
+      if (known === undefined || known.length === 0) continue;
+      found = [...(found ?? []), ...known];
+      for (const lesson of known) changed = remedy.change(changed, lesson);
     }
     return found;
   }
@@ -92,15 +99,17 @@ class RemediedBackend implements ModelBackend {
     return changed;
   }
 
-  #attempt(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
-    if (made.length === 0) return this.#backend.answer(request, emit);
-    return this.#attemptChanged(request, { made, learned }, emit);
+  #attempt(request: ModelRequest, changes: Changes, emit: Emit<ModelEvent>): Promise<void> {
+    return changes.made.length === 0 ? this.#backend.answer(request, emit) : this.#attemptChanged(request, changes, emit);
   }
 
-  async #attemptChanged(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
+  async #attemptChanged(request: ModelRequest, { recalled, made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
     const lessons = this.#lessonsOf(request.model);
-    const recalled = made.filter((lesson) => !learned.some((one) => one.lesson === lesson));
-    const warnings = warningsAbout(recalled, request, lessons);
+    const warnings = warningsAbout(
+      recalled.filter((lesson) => made.includes(lesson)),
+      request,
+      lessons,
+    );
     if (warnings.length > 0) await emit(warnings);
     await this.#backend.answer(this.#changed(request, made), emit);
     for (const { lesson, pointsAt, words, refused, rule } of learned)
@@ -136,10 +145,10 @@ function createRecogniser(remedies: readonly Remedy[]): (failure: GatewayError |
   };
 }
 
-function withStep({ made, learned }: Changes, step: Learned): Changes {
+function withStep({ recalled, made, learned }: Changes, step: Learned): Changes {
   const isOther = (lesson: Lesson): boolean => !isSameSubject(lesson, step.lesson);
   const others = step.memory === 'keep' ? learned : learned.filter(({ lesson }) => isOther(lesson));
-  return { made: [...made.filter(isOther), step.lesson], learned: step.memory === undefined ? [...others, step] : others };
+  return { recalled, made: [...made.filter(isOther), step.lesson], learned: step.memory === undefined ? [...others, step] : others };
 }
 
 function isSameSubject(one: Lesson, other: Lesson): boolean {

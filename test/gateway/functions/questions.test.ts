@@ -145,11 +145,12 @@ describe('the log of a run has every question and its answer', () => {
     await using gateway = await gatewayOf({ servers: [clock], answers, backends });
     await gateway.ask({ params: { function_calling: 'default' } });
     const run = await lastRun(gateway);
-    expect(storyOf(run).slice(0, 8)).toEqual([
+    expect(storyOf(run).slice(0, 9)).toEqual([
       'run.start default',
       'model.request 1 selection',
       'model.response 1 null 0',
       'model.request 2 selection no_words',
+      'warning form_relaxed',
       'model.response 2 upstream_rejected',
       'model.request 3 selection form_refused',
       'model.response 3 stop 0',

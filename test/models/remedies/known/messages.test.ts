@@ -160,6 +160,15 @@ describe('turns', () => {
     expect(sent).toEqual(['system: s\n\nt', 'user: context\n\nq']);
   });
 
+  it('are merged at once from then on, also where late system messages are between them', async () => {
+    const { ask } = strictBackend((request) =>
+      repeatsRole(request) || hasLateSystem(request) ? 'Conversation roles must alternate user/assistant/user/assistant/...' : undefined,
+    );
+    const messages = [system('s'), user('context'), system('t'), user('q')];
+    expect((await ask({ messages }, 'ada')).requests).toHaveLength(3);
+    expect((await ask({ messages }, 'bob')).requests).toHaveLength(1);
+  });
+
   it('get one of the model between results and a question', async () => {
     const isRefused = ({ messages }: ModelRequest): boolean =>
       messages.some(({ role }, index) => role === 'user' && messages[index - 1]?.role === 'tool');
