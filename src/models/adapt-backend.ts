@@ -11,6 +11,7 @@ import { systemRemedy } from './remedies/known/system-messages.ts';
 import { textResultsRemedy } from './remedies/known/text-results.ts';
 import { thoughtsRemedy } from './remedies/known/thoughts.ts';
 import { turnsRemedy } from './remedies/known/turns.ts';
+import { withheldFunctionsRemedy } from './remedies/known/withheld-functions.ts';
 import { ownLessons } from './remedies/refusal-memory.ts';
 import type { Remedy } from './remedies/remedy.ts';
 import { convertOffer } from './schema-profiles/convert-offer.ts';
@@ -38,6 +39,8 @@ function remediesFor({ profile, forms = openAiForms }: BackendForm, convertsCall
     effortRemedy,
     parameterRemedy,
     usageRemedy,
+    // Before those that change functions.
+    withheldFunctionsRemedy,
     // Before the gateway's functions: what is changed for one caller costs nobody else anything.
     callerFunctionRemedy(profile, convertsCallers),
     functionRemedy,

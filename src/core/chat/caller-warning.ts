@@ -14,6 +14,7 @@ const harmlessCodes: ReadonlySet<unknown> = new Set([
   'task_model_unavailable',
   'tools_unsupported',
   'parameter_renamed',
+  'functions_missed',
   'messages_rearranged',
   'call_ids_mapped',
   'reasoning_missing',

@@ -4,7 +4,7 @@ import type { CallerWarning } from '../chat/caller-warning.ts';
  * What requests do without, or do otherwise. `function`: one function is offered in another form, or left out; `functions`: all functions of one offer
  * are; `caller-functions`: the caller's own are; `parameter`: a parameter is omitted or renamed; `effort`: functions are offered without reasoning;
  * `usage`: usage is not asked for; `form`: structured output is enforced less strictly; `reasoning`: reasoning is disabled for structured output;
- * `tools`: no native tool calls. The others are about messages. `system`: where system messages are; `turns`: whose turn it is; `results`: results of
+ * `tools`: no native tool calls; `withheld`: functions that may not be called are sent nevertheless. The others are about messages. `system`: where system messages are; `turns`: whose turn it is; `results`: results of
  * calls are texts; `call-ids`: calls have other ids; `thoughts`: placeholders are sent for the reasoning that belongs to calls.
  */
 export type LessonKind =
@@ -21,7 +21,8 @@ export type LessonKind =
   | 'turns'
   | 'results'
   | 'call-ids'
-  | 'thoughts';
+  | 'thoughts'
+  | 'withheld';
 
 /** A change of requests to one model that a refusal by its backend has taught. */
 export interface Lesson {

@@ -23,6 +23,8 @@ export interface ModelRequest {
   callerSchemas?: CallerSchemas;
   toolChoice: JsonValue | undefined;
   parallelToolCalls: boolean | undefined;
+  /** Functions that are not offered so that the model answers. Some backends take earlier calls only together with functions. */
+  withheld?: Pick<ModelRequest, 'tools' | 'callerTools' | 'parallelToolCalls'>;
   /** OpenAI's names; unknown ones are forwarded where the protocol allows. */
   parameters: JsonObject;
   stream: boolean;

@@ -223,7 +223,8 @@ describe('the log of a run has every question and its answer', () => {
   it('of the last round, without functions, and again with them for a backend that misses them [S1-24]', async () => {
     const refusal = new GatewayError('upstream_rejected', 'The history has calls, but there are no tools.');
     const turns = [calls(['now', inOsaka]), [refusal], says('Enough.')];
-    await using gateway = await gatewayOf({ turns, servers: [clock], answers });
+    const backends = [backendOf(adaptBackend(new ScriptedModel(...turns), { profile: 'plain' }))];
+    await using gateway = await gatewayOf({ servers: [clock], answers, backends });
     await gateway.ask({ params: { max_tool_rounds: 1 } });
     const run = await lastRun(gateway);
     expect(storyOf(run)).toEqual([
@@ -236,6 +237,7 @@ describe('the log of a run has every question and its answer', () => {
       'model.request 2 last_answer',
       'model.response 2 upstream_rejected',
       'model.request 3 last_answer functions_missed',
+      'warning functions_missed',
       'model.response 3 stop 0',
       'run.end completed',
     ]);

@@ -170,3 +170,32 @@ describe('functions of a model that reasons', () => {
       expect(refusesFunctionsWithReasoning(refused(words))).toBe(false);
   });
 });
+
+describe('functions that are withheld so that the model answers', () => {
+  const withheld = { tools: [look], callerTools: [], parallelToolCalls: undefined };
+  const messages = [user, call('a'), result('a')];
+  const misses = (words: string) => (request: ModelRequest) => (request.tools.length === 0 ? words : undefined);
+
+  it.each([
+    'Requests which include `tool_use` or `tool_result` blocks must define tools',
+    'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
+    "Anthropic doesn't support tool calling without `tools=` param specified.",
+  ])('are sent after "%s", but may not be called, and at once from then on', async (words) => {
+    const { ask } = strictBackend(misses(words));
+    const { requests, warnings } = await ask({ messages, withheld });
+    expect(warnings).toEqual(['functions_missed']);
+    expect(repeatOf(requests)).toMatchObject({ tools: [look], toolChoice: 'none' });
+    expect((await ask({ messages, withheld }, 'bob')).requests).toHaveLength(1);
+  });
+
+  it('are tried after any refusal, which teaches nothing about other chats', async () => {
+    const { ask } = strictBackend(misses('Something is wrong.'));
+    expect((await ask({ messages, withheld })).requests).toHaveLength(2);
+    expect((await ask({ messages, withheld })).requests).toHaveLength(2);
+  });
+
+  it('are not sent where there are no earlier calls', async () => {
+    const { ask } = strictBackend(misses('Something is wrong.'));
+    expect((await ask({ withheld })).requests).toHaveLength(1);
+  });
+});
