@@ -166,7 +166,7 @@ function describePrompt(sent: SentPrompt, described: Set<string>): JsonObject {
     tools: tools.length === 0 ? undefined : tools,
     tool_choice: sent.toolChoice,
     parameters: Object.keys(sent.parameters).length === 0 ? undefined : sent.parameters,
-    output: sent.output?.schema,
+    output: sent.output?.degree === 'none' ? undefined : sent.output?.schema,
   });
 }
 

@@ -7,6 +7,7 @@ import type { Emit } from '../../src/shared/async/emit.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { Tool } from '../../src/core/tools/tool.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { ScriptedModel } from '../_support/scripted-model.ts';
 import { runContext, toolMap } from '../_support/tools.ts';
 
@@ -23,7 +24,7 @@ export function callSettings(overrides: Partial<ToolCallSettings> = {}): ToolCal
 type LoopOverrides = Partial<Omit<ChatRun, 'request'>> & Partial<BackendRequest>;
 
 /** The input of the loop for a scripted model. */
-export function chatRunOf(backend: ScriptedModel, tools: Tool[], overrides: LoopOverrides = {}): ChatRun {
+export function chatRunOf(backend: ModelBackend, tools: Tool[], overrides: LoopOverrides = {}): ChatRun {
   const { model = 'model', callerTools = [], toolChoice, parallelToolCalls, parameters = {}, stream = true, ...others } = overrides;
   const settings = others.settings ?? callSettings();
   return {

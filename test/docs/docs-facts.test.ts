@@ -194,6 +194,7 @@ const reasons: Record<NonNullable<RequestPurpose['reason']>, true> = {
   functions_missed: true,
   form_demanded: true,
   form_refused: true,
+  request_refused: true,
   no_words: true,
   address_failed: true,
   model_failed: true,

@@ -3,6 +3,7 @@ import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/models/model.ts';
+import { adaptBackend } from '../../src/models/adapt-backend.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
 import { RefusalMemory, lessonMemoryMs, rememberedLessons } from '../../src/models/remedies/refusal-memory.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';
@@ -18,6 +19,8 @@ const schema = { type: 'object', properties: { a: { type: 'string' } }, addition
 const strictSchema = { type: 'object', properties: { a: { type: ['string', 'null'] } }, required: ['a'], additionalProperties: false };
 const output = { schema, strictSchema };
 const refusal = new GatewayError('upstream_rejected', "Invalid parameter: 'response_format' of type 'json_schema' is not supported.");
+const openAi = { profile: 'plain' } as const;
+const ollama = { profile: 'ollama', forms: ollamaForms } as const;
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
@@ -28,7 +31,7 @@ async function run(turns: ScriptStep[][], questions: { model?: string; at?: numb
   const model = new ScriptedModel(...turns);
   let time = 0;
   const memory = new RefusalMemory(() => time);
-  const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+  const backend = adaptBackend(model, openAi, (name) => memory.of('backend', name));
   const events: ModelEvent[] = [];
   for (const { model: name = 'm', at = 0, output: form = output } of questions) {
     time = at;
@@ -108,7 +111,7 @@ describe('a form of the answer', () => {
   ])('that is refused because of %s is remembered for as many as that proves', async (_name, fault, fields, later) => {
     const model = new ScriptedModel([fault], says('a'), says('b'), says('c'));
     const memory = new RefusalMemory(() => 0);
-    const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+    const backend = adaptBackend(model, openAi, (name) => memory.of('backend', name));
     const askAs = (callerId: string, more: Partial<ModelRequest>): Promise<ModelEvent[]> =>
       Array.fromAsync(answerOf(backend, askModel({ output, origin: { callerId, sourceOf: () => undefined }, ...more })));
     await askAs('ada', fields);
@@ -121,7 +124,7 @@ describe('a form of the answer', () => {
   it('that is refused to two keys is asked of the model in the simpler way for a third', async () => {
     const model = new ScriptedModel([refusal], says('a'), [refusal], says('b'), says('c'));
     const memory = new RefusalMemory(() => 0);
-    const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+    const backend = adaptBackend(model, openAi, (name) => memory.of('backend', name));
     for (const callerId of ['ada', 'bob', 'carl']) {
       const messages = [{ role: 'user' as const, content: `I am ${callerId}.` }];
       await Array.fromAsync(answerOf(backend, askModel({ output, messages, origin: { callerId, sourceOf: () => undefined } })));
@@ -155,7 +158,7 @@ describe('a form of the answer', () => {
     it('is kept, and the thinking switched off, for the caller whose words made it think', async () => {
       const model = new ScriptedModel(silent, says('{}'), says('{}'));
       const memory = new RefusalMemory(() => 0);
-      const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+      const backend = adaptBackend(model, openAi, (name) => memory.of('backend', name));
       for (const callerId of ['ada', 'bob'])
         await Array.fromAsync(answerOf(backend, askModel({ output, origin: { callerId, sourceOf: () => undefined } })));
       expect(kept(model)).toEqual([true, false, true]);
@@ -194,7 +197,7 @@ describe('a form of the answer', () => {
     it('is not asked for twice where thinking was off already', async () => {
       const model = new ScriptedModel(silent, says('{}'));
       const parameters = { chat_template_kwargs: { enable_thinking: false, other: 1 } };
-      await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, parameters })));
+      await Array.fromAsync(answerOf(adaptBackend(model, openAi), askModel({ output, parameters })));
       expect(model.requests.map((request) => (request.parameters['response_format'] as JsonObject)['type'])).toEqual([
         'json_schema',
         'json_object',
@@ -203,7 +206,7 @@ describe('a form of the answer', () => {
 
     it('is asked of Ollama with its own switch', async () => {
       const model = new ScriptedModel(silent, says('{}'));
-      await Array.fromAsync(answerOf(constrainOutput(model, ollamaForms), askModel({ output })));
+      await Array.fromAsync(answerOf(adaptBackend(model, ollama), askModel({ output })));
       expect(model.requests.map(({ parameters }) => parameters)).toEqual([{ format: schema }, { format: schema, think: false }]);
     });
 
@@ -211,8 +214,8 @@ describe('a form of the answer', () => {
       const told: unknown[] = [];
       const model = new ScriptedModel(silent, [refusal], [refusal], says('{}'));
       const onRepeat: ModelRequest['onRepeat'] = ({ purpose, output: form }, fault) =>
-        told.push([purpose?.reason, form !== undefined, fault === refusal]);
-      await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, onRepeat })));
+        told.push([purpose?.reason, form !== undefined && form.degree !== 'none', fault === refusal]);
+      await Array.fromAsync(answerOf(adaptBackend(model, openAi), askModel({ output, onRepeat })));
       expect(told).toEqual([
         ['no_words', true, false],
         ['form_refused', true, true],
@@ -234,7 +237,7 @@ describe('a form of the answer', () => {
 
   it('refused in every way gives the last fault, and nothing is remembered', async () => {
     const model = new ScriptedModel([refusal], [refusal], [refusal], says('a'));
-    const backend = constrainOutput(model, openAiForms);
+    const backend = adaptBackend(model, openAi);
     await expect(Array.fromAsync(answerOf(backend, askModel({ output })))).rejects.toBe(refusal);
     await Array.fromAsync(answerOf(backend, askModel({ output })));
     expect(model.requests.at(-1)?.parameters).toMatchObject({ response_format: { type: 'json_schema' } });
@@ -242,7 +245,7 @@ describe('a form of the answer', () => {
 
   it('amid which the answer fails is not asked for again', async () => {
     const model = new ScriptedModel([{ type: 'text', text: '{' }, refusal]);
-    await expect(Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output })))).rejects.toBe(refusal);
+    await expect(Array.fromAsync(answerOf(adaptBackend(model, openAi), askModel({ output })))).rejects.toBe(refusal);
   });
 
   it('costs nothing where there is none', async () => {
@@ -261,7 +264,7 @@ describe('over the wire', () => {
     );
     closers.push(() => server.close());
     const connection = { baseUrl: `${server.origin}/v1`, key: undefined, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000 };
-    const backend = constrainOutput(createOpenAiBackend(connection, directSend), openAiForms);
+    const backend = adaptBackend(createOpenAiBackend(connection, directSend), openAi);
     await Array.fromAsync(answerOf(backend, askModel({ stream: false, output })));
     const bodies = server.requests.map((request) => JSON.parse(request.body) as JsonObject);
     expect(bodies.map((body) => (body['response_format'] as JsonObject)['type'])).toEqual(['json_schema', 'json_object']);
@@ -273,7 +276,7 @@ describe('over the wire', () => {
     closers.push(() => server.close());
     server.answers.push([ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
-    const backend = constrainOutput(createOllama(connection, directSend).backend, ollamaForms);
+    const backend = adaptBackend(createOllama(connection, directSend).backend, ollama);
     await Array.fromAsync(answerOf(backend, askModel({ model: 'small:latest', output })));
     expect(server.chats()).toMatchObject([{ format: schema }]);
     expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
@@ -293,7 +296,7 @@ describe('over the wire', () => {
     const crash = { error: 'model runner has unexpectedly stopped, this may be due to resource limitations or an internal error' };
     server.answers.push([{ status: 500, body: JSON.stringify(crash) }], [ollamaLine({ content: '{}' }), ollamaEnd()]);
     const connection = { baseUrl: server.url, firstByteTimeoutMs: 2_000, idleTimeoutMs: 2_000, maxContext: 32_768 };
-    const backend = constrainOutput(createOllama(connection, directSend).backend, ollamaForms);
+    const backend = adaptBackend(createOllama(connection, directSend).backend, ollama);
     await Array.fromAsync(answerOf(backend, askModel({ model: 'small:latest', output })));
     expect(server.chats().map((body) => body['format'])).toEqual([schema, 'json']);
   });

@@ -4,10 +4,11 @@ import type { ModelLessons } from '../../core/models/model.ts';
 import { passedPaths, type PassedAnswer, type PassedPath } from '../../core/models/pass-on.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
+import { adaptBackend } from '../../models/adapt-backend.ts';
 import { createAnthropicBackend, ListedModels } from '../../models/anthropic/anthropic.ts';
 import { anthropicForms } from '../../models/anthropic/anthropic-schemas.ts';
 import { picturesOfBackend } from '../../models/catalog/tool-pictures.ts';
-import { constrainOutput, ollamaForms, openAiForms, responsesForms } from '../../models/constrain-output.ts';
+import { ollamaForms, responsesForms } from '../../models/constrain-output.ts';
 import { createOllama } from '../../models/ollama/ollama.ts';
 import { chooseApi } from '../../models/openai-responses/choose-api.ts';
 import { createResponsesBackend } from '../../models/openai-responses/openai-responses.ts';
@@ -16,7 +17,6 @@ import { passOn } from '../../models/openai/pass-on.ts';
 import type { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { AddressPool } from '../../models/routing/address-pool.ts';
 import { createRoutedBackend } from '../../models/routing/routed-backend.ts';
-import { repairFunctions } from '../../models/schema-profiles/repair-functions.ts';
 import { profileOf } from '../../models/schema-profiles/to-profile.ts';
 import type { SentBytes } from '../../models/transport/backend-client.ts';
 
@@ -83,6 +83,7 @@ function createAtAddress(
   const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
   const toolPictures = picturesOfBackend(entry);
   const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }), ...(toolPictures && { toolPictures }) };
+  const isProfileStated = schemas !== undefined;
   const lessonsOf = (model: string): ModelLessons => memory.of(name, model);
   /** A server with the rest of OpenAI's API: its list of models, embeddings, and what is passed on. */
   const withOpenAiRoutes = (backend: CatalogBackend['backend']): CreatedBackend => {
@@ -93,30 +94,26 @@ function createAtAddress(
   switch (kind) {
     case 'ollama': {
       const ollama = createOllama(connection, send);
-      const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama', lessonsOf), ollamaForms, lessonsOf);
+      const backend = adaptBackend(ollama.backend, { profile: 'ollama', forms: ollamaForms }, lessonsOf);
       // Ollama serves OpenAI's embeddings below /v1.
       const route = routeTo({ ...connection, baseUrl: `${url}/v1` }, send, ['/embeddings']);
       return { backend: { ...common, isLocal: true, ...ollama, backend }, route };
     }
     case 'openai': {
-      const chat = createOpenAiBackend(connection, send, { memory });
-      const profile = schemas ?? profileOf(url);
+      const chat = createOpenAiBackend(connection, send);
       // OpenAI itself has both APIs.
-      const native =
-        profileOf(url) === 'openai'
-          ? chooseApi({ chat, responses: createResponsesBackend(connection, send, { memory }) }, lessonsOf)
-          : chat;
-      const backend = constrainOutput(repairFunctions(native, profile, lessonsOf), openAiForms, lessonsOf);
-      return withOpenAiRoutes(backend);
+      const isOpenAi = profileOf(url) === 'openai';
+      const native = isOpenAi ? chooseApi({ chat, responses: createResponsesBackend(connection, send, { memory }) }, lessonsOf) : chat;
+      return withOpenAiRoutes(adaptBackend(native, { profile: schemas ?? profileOf(url), isProfileStated }, lessonsOf));
     }
     case 'openai-responses': {
       const native = createResponsesBackend(connection, send, { memory });
-      return withOpenAiRoutes(constrainOutput(repairFunctions(native, schemas ?? 'openai', lessonsOf), responsesForms, lessonsOf));
+      return withOpenAiRoutes(adaptBackend(native, { profile: schemas ?? 'openai', isProfileStated, forms: responsesForms }, lessonsOf));
     }
     case 'anthropic': {
       const models = new ListedModels(connection, send);
       const anthropic = createAnthropicBackend(connection, send, { memory, factsOf: (model) => models.factsOf(model) });
-      const backend = constrainOutput(repairFunctions(anthropic, schemas ?? 'plain', lessonsOf), anthropicForms, lessonsOf);
+      const backend = adaptBackend(anthropic, { profile: schemas ?? 'plain', isProfileStated, forms: anthropicForms }, lessonsOf);
       return { backend: { ...common, isLocal: false, backend, list: (signal) => models.list(signal) } };
     }
   }

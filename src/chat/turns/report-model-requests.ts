@@ -74,7 +74,7 @@ function describeModelRequest(request: ModelRequest, { mode, preset }: Requester
   if (names.length > 0) data['names'] = names.slice(0, loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
   const choice = purpose?.toolChoice ?? request.toolChoice;
   if (choice !== undefined) data['tool_choice'] = choiceIn(choice);
-  if (request.output !== undefined) data['structured'] = true;
+  if (request.output !== undefined && request.output.degree !== 'none') data['structured'] = true;
   if (purpose?.reason !== undefined) data['reason'] = purpose.reason;
   return data;
 }

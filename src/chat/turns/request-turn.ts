@@ -1,8 +1,6 @@
 import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
-import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 
 /** A turn: one response of the model. */
@@ -62,24 +60,10 @@ function addReasoning(turn: Turn, text: string, field: string): void {
   turn.thought[field] = typeof before === 'string' ? before + text : text;
 }
 
-/**
- * Requests the answer that ends a run, without tools, so that the model has to answer. A backend that refuses a history with calls but without
- * `tools` gets the tools with `tool_choice: "none"`.
- */
+/** Requests the answer that ends a run, without functions, so that the model has to answer. */
 export function requestLastAnswer(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
-  const withoutTools: ModelRequest = {
-    ...request,
-    tools: [],
-    callerTools: [],
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    purpose: { type: 'last_answer' },
-  };
-  return withRemedies(withoutTools, (next, emitNext: Emit<ChatEvent>) => requestTurn(backend, next, emitNext), {
-    emit,
-    remedy(error): ModelRequest | undefined {
-      if (!(error instanceof GatewayError) || error.code !== 'upstream_rejected') return undefined;
-      return { ...request, toolChoice: 'none', purpose: { type: 'last_answer', reason: 'functions_missed' } };
-    },
-  });
+  const { tools, callerTools, parallelToolCalls } = request;
+  const withheld = { tools, callerTools, parallelToolCalls };
+  const none = { tools: [], callerTools: [], toolChoice: undefined, parallelToolCalls: undefined };
+  return requestTurn(backend, { ...request, ...none, withheld, purpose: { type: 'last_answer' } }, emit);
 }

@@ -12,6 +12,13 @@ export function withDerived(parameters: JsonObject, derived: JsonObject): JsonOb
   return names.length === 0 ? parameters : { ...parameters, ...derived, [derivedParameters]: names };
 }
 
+/** The parameters without that list, which is the gateway's own. */
+export function withoutDerivedList(parameters: JsonObject): JsonObject {
+  if (parameters[derivedParameters] === undefined) return parameters;
+  const { [derivedParameters]: _names, ...rest } = parameters;
+  return rest;
+}
+
 /** The names of those that a request has. */
 export function derivedNames(parameters: JsonObject): readonly string[] {
   const names = parameters[derivedParameters];

@@ -2,21 +2,32 @@ import type { CallerWarning } from '../chat/caller-warning.ts';
 
 /**
  * What requests do without, or do otherwise. `function`: one function is offered in another form, or left out; `functions`: all functions of one offer
- * are; `parameter`: a parameter is omitted or renamed; `usage`: usage is not asked for; `form`: structured output is enforced less strictly;
- * `reasoning`: reasoning is disabled for structured output; `tools`: no native tool calls; `pictures`: no pictures of functions; `api`: another API of the
- * same server is used; `kept-reasoning`: reasoning is not summarized, or not sent back.
+ * are; `caller-functions`: the caller's own are; `parameter`: a parameter is omitted or renamed; `effort`: functions are offered without reasoning;
+ * `usage`: usage is not asked for; `form`: structured output is enforced less strictly; `reasoning`: reasoning is disabled for structured output;
+ * `tools`: no native tool calls; `withheld`: functions that may not be called are sent nevertheless; `pictures`: no pictures of functions; `api`: another
+ * API of the same server is used; `kept-reasoning`: reasoning is not summarized, or not sent back. The others are about messages. `system`: where system
+ * messages are; `turns`: whose turn it is; `results`: results of calls are texts; `call-ids`: calls have other ids; `thoughts`: placeholders are sent for the
+ * reasoning that belongs to calls.
  */
 export type LessonKind =
   | 'function'
   | 'functions'
+  | 'caller-functions'
   | 'parameter'
+  | 'effort'
   | 'usage'
   | 'form'
   | 'reasoning'
   | 'tools'
   | 'pictures'
   | 'api'
-  | 'kept-reasoning';
+  | 'kept-reasoning'
+  | 'system'
+  | 'turns'
+  | 'results'
+  | 'call-ids'
+  | 'thoughts'
+  | 'withheld';
 
 /** A change of requests to one model that a refusal by its backend has taught. */
 export interface Lesson {
@@ -34,8 +45,8 @@ export interface Lesson {
 }
 
 /**
- * Who may be given a lesson. `lossless`: the change takes nothing away (order of messages, form of ids), so any request teaches it to everybody. `own`: it
- * changes what the caller brought, and is theirs alone. `proven`: it takes something away from others, so they get it only if the refusal points at what
+ * Who may be given a lesson. `lossless`: the change takes nothing away (order of messages, form of ids), so any request teaches it to everybody, unless the
+ * words of the refusal may be a quotation of it. `own`: it changes what the caller brought, and is theirs alone. `proven`: it takes something away from others, so they get it only if the refusal points at what
  * is changed in its own words, nothing that the caller brought could be the cause, and a caller with another key was refused in the same way. Until
  * then it is for the caller. If something of theirs could be the cause, it is for the caller and the same parts of their own, and without words that
  * point there it is for the run alone.

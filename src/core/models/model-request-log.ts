@@ -19,6 +19,7 @@ export interface RequestPurpose {
     | 'functions_missed'
     | 'form_demanded'
     | 'form_refused'
+    | 'request_refused'
     | 'no_words'
     | 'address_failed'
     | 'model_failed';
@@ -47,7 +48,7 @@ export interface SentPrompt {
   readonly callerTools: readonly JsonObject[];
   readonly toolChoice: JsonValue | undefined;
   readonly parameters: JsonObject;
-  readonly output?: { schema: JsonObject };
+  readonly output?: { schema: JsonObject; degree?: 'schema' | 'json' | 'none' };
 }
 
 /** Records the model requests of one run, and their answers. */

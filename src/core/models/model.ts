@@ -20,8 +20,12 @@ export interface ModelRequest {
   offered?: ReadonlyMap<string, Tool>;
   /** The caller's own entries of `tools`, forwarded unchanged. */
   callerTools: JsonObject[];
+  /** What their schemas are converted to. Absent: they are sent as they are. */
+  callerSchemas?: CallerSchemas;
   toolChoice: JsonValue | undefined;
   parallelToolCalls: boolean | undefined;
+  /** Functions that are not offered so that the model answers. Some backends take earlier calls only together with functions. */
+  withheld?: Pick<ModelRequest, 'tools' | 'callerTools' | 'parallelToolCalls'>;
   /** OpenAI's names; unknown ones are forwarded where the protocol allows. */
   parameters: JsonObject;
   stream: boolean;
@@ -43,6 +47,16 @@ export interface ModelRequest {
   onRepeat?: (next: ModelRequest, fault?: unknown) => void;
 }
 
+/** `profile`: what the backend understands of JSON Schema; `simple`: the few keywords that every backend understands. */
+export type SchemaForm = 'profile' | 'simple';
+
+/** The form of the schemas of the caller's functions. */
+export interface CallerSchemas {
+  all?: SchemaForm;
+  /** Functions that are converted further than all others. */
+  simple?: readonly string[];
+}
+
 /** Who makes a request, and where its functions come from. One object serves a whole run. */
 export interface RequestOrigin {
   readonly callerId: string;
@@ -58,7 +72,13 @@ export interface OutputForm {
    * values are possible.
    */
   strictSchema: JsonObject | undefined;
+  /** How much of it is enforced: the schema (the default), only that it is JSON, or nothing. */
+  degree?: OutputDegree;
+  /** `disabled`: the model must not reason first; `enabled`: it may again, because it said nothing without. Absent: nothing is known. */
+  reasoning?: 'disabled' | 'enabled';
 }
+
+export type OutputDegree = 'schema' | 'json' | 'none';
 
 /** A model server, or a wrapper of one, that answers model requests. */
 export interface ModelBackend {

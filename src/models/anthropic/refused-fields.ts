@@ -123,7 +123,7 @@ const fields = [samplingField, thinkingField, forcedCallField, prefillField];
 export const fieldRemedy: Remedy = {
   kinds: ['parameter'],
   maxRepeats: 7,
-  reason: 'form_refused',
+  reason: 'request_refused',
   recognise(refused) {
     if (!isRefusalOfRequest(refused.refusal)) return undefined;
     for (const field of fields) {

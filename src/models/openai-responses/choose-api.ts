@@ -21,6 +21,7 @@ export function chooseApi({ chat, responses }: Apis, lessonsOf: (model: string) 
   const remedy: Remedy = {
     kinds: ['api'],
     maxRepeats: 1,
+    reason: 'request_refused',
     recognise({ refusal, request, made }) {
       if (made.length > 0 || isKnownToNeedResponses(request) || (refusal.status !== 400 && refusal.status !== 404)) return undefined;
       const pointsAt = pointsAtResponses.exec(refusal.message)?.[0];

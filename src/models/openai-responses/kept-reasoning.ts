@@ -17,6 +17,7 @@ type Subject = 'encrypted' | 'summary' | 'items';
 export const keptReasoningRemedy: Remedy = {
   kinds: ['kept-reasoning'],
   maxRepeats: 3,
+  reason: 'request_refused',
   recognise,
   change(request, { subject }) {
     switch (subject as Subject) {

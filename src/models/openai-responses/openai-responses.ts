@@ -8,7 +8,6 @@ import { isJsonObject } from '../../shared/json/json.ts';
 import { emitAnswer } from '../answers/answer-stream.ts';
 import { makeCallId } from '../answers/tool-call-assembler.ts';
 import { clientOf, kindOf, type OpenAiConnection } from '../openai/openai-compatible.ts';
-import { parameterRemedy } from '../openai/refused-parameters.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { keptReasoningRemedy } from './kept-reasoning.ts';
@@ -47,5 +46,5 @@ export function createResponsesBackend(
     });
   }
 
-  return applyRemedies({ answer }, [keptReasoningRemedy, parameterRemedy], (model) => memory.of(client.name, model));
+  return applyRemedies({ answer }, [keptReasoningRemedy], (model) => memory.of(client.name, model));
 }

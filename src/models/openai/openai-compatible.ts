@@ -11,13 +11,10 @@ import { BackendClient, type BackendConnection } from '../transport/backend-clie
 import { OutputLimit } from '../answers/output-limit.ts';
 import { readVectors } from '../transport/read-vectors.ts';
 import { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
-import { applyRemedies } from '../remedies/apply-remedies.ts';
-import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { makeCallId } from '../answers/tool-call-assembler.ts';
 import { toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './split-chat-stream.ts';
-import { parameterRemedy, usageRemedy, withoutMark } from './refused-parameters.ts';
 import { CompletionReader } from './chunks-to-events.ts';
 import { toUsage } from './to-usage.ts';
 
@@ -27,21 +24,18 @@ export type OpenAiConnection = BackendConnection & { key: string | undefined; na
 interface OpenAiBackendOptions {
   /** Generates ids of calls that came without one. */
   makeId?: () => string;
-  /** Default: one of its own. */
-  memory?: RefusalMemory;
 }
 
 /** A backend with OpenAI's chat completions API, and perhaps its older completions. */
 export function createOpenAiBackend(
   connection: OpenAiConnection,
   send: SendOutbound,
-  { makeId = makeCallId, memory = new RefusalMemory() }: OpenAiBackendOptions = {},
+  { makeId = makeCallId }: OpenAiBackendOptions = {},
 ): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
 
-  function answer(given: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
-    const request = withoutMark(given);
+  function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     const { model, signal, completion } = request;
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
@@ -66,7 +60,7 @@ export function createOpenAiBackend(
     });
   }
 
-  const answerOrExplain: ModelBackend = {
+  return {
     answer: (request, emit) =>
       request.completion === undefined
         ? answer(request, emit)
@@ -74,7 +68,6 @@ export function createOpenAiBackend(
             throw withoutCompletions(error, client) ?? error;
           }),
   };
-  return applyRemedies(answerOrExplain, [parameterRemedy, usageRemedy], (model) => memory.of(client.name, model));
 }
 
 /** Many servers have chats alone. */

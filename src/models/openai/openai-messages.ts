@@ -1,5 +1,6 @@
 import { promptMessage, textOf, type ChatMessage, type TextCompletion, type ToolCall } from '../../core/chat/chat.ts';
 import { invalidField } from '../../core/errors.ts';
+import { withoutDerivedList } from '../../core/chat/derived-parameters.ts';
 import { withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
@@ -13,7 +14,7 @@ const ownStreamOptions = new Set(['include_events']);
  * otherwise, and never to a backend that is known to refuse it.
  */
 export function toChatBody(request: ModelRequest): JsonObject {
-  const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(request.parameters);
+  const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(withoutDerivedList(request.parameters));
   const tools = [...request.tools.map(toFunctionEntry), ...request.callerTools];
   return {
     ...parameters,
@@ -31,7 +32,11 @@ export function toChatBody(request: ModelRequest): JsonObject {
  * The body of `POST /completions`. @throws GatewayError `invalid_request` for fields of Ollama that change what is asked, and for images
  */
 export function toCompletionBody(request: ModelRequest, completion: TextCompletion): JsonObject {
-  const { stream_options: streamOptions, reasoning_effort: _effort, ...parameters } = withoutOllamaOnly(request.parameters);
+  const {
+    stream_options: streamOptions,
+    reasoning_effort: _effort,
+    ...parameters
+  } = withoutOllamaOnly(withoutDerivedList(request.parameters));
   const { suffix, ollama = {} } = completion;
   for (const field of ['template', 'context'])
     if (ollama[field] !== undefined)

@@ -5,18 +5,22 @@ import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import { withRemedies } from '../../shared/refusals/with-remedies.ts';
+import { EmptyAnswer, isSpoken } from '../constrain-output.ts';
+import { wordsOf } from './refusal-wordings.ts';
 import type { Recognised, Refused, Remedy } from './remedy.ts';
 
 /** A change that this request has taught, if it succeeds with it. */
-type Learned = Recognised & { remedy: Remedy; refused: ModelRequest; words: string };
+type Learned = Omit<Recognised, 'also'> & { remedy: Remedy; refused: ModelRequest; words: string };
 
 /** The changes that are made to a request. */
 interface Changes {
+  /** Those that were remembered from earlier requests. */
+  recalled: readonly Lesson[];
   made: readonly Lesson[];
   learned: readonly Learned[];
 }
 
-const noChanges: Changes = { made: [], learned: [] };
+const noChanges: Changes = { recalled: [], made: [], learned: [] };
 
 /**
  * A backend whose refusals are answered with remedies: the request is changed and repeated, and what helped is remembered as far as it is proven.
@@ -46,57 +50,66 @@ class RemediedBackend implements ModelBackend {
     const known = this.#recall(request, lessons);
     const recognise = createRecogniser(this.#remedies);
     return withRemedies(
-      known === undefined ? noChanges : { made: known, learned: [] },
+      known === undefined ? noChanges : { recalled: known, made: known, learned: [] },
       (changes, emitNext: Emit<ModelEvent>) => this.#attempt(request, changes, emitNext),
       {
         emit,
         maxRepeats: this.#remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0),
-        remedy: async (error, { made, learned }): Promise<Changes | undefined> => {
-          if (!(error instanceof GatewayError)) return undefined;
-          const next = recognise({ refusal: error, request, sent: this.#changed(request, made), made });
-          if (next === undefined) return undefined;
+        ...(request.output !== undefined && { isAnswer: isSpoken }),
+        remedy: async (error, changes): Promise<Changes | undefined> => {
+          if (!(error instanceof GatewayError || error instanceof EmptyAnswer)) return undefined;
+          const { made, recalled } = changes;
+          const steps = recognise(error, { request, sent: this.#changed(request, made), made, recalled });
+          const [first] = steps;
+          if (first === undefined) return undefined;
           request.signal.throwIfAborted();
-          const { reason } = next.remedy;
-          if (reason !== undefined) request.onRepeat?.({ ...request, purpose: { type: 'answer', ...request.purpose, reason } }, error);
-          await emit(warningsAbout([next.lesson], request, lessons));
-          const isReplaced = ({ lesson }: Pick<Learned, 'lesson'>): boolean => isSameSubject(lesson, next.lesson);
-          return {
-            made: [...made.filter((lesson) => !isReplaced({ lesson })), next.lesson],
-            learned: [...learned.filter((one) => !isReplaced(one)), next],
-          };
+          const next = steps.reduce(withStep, changes);
+          const purpose: ModelRequest['purpose'] = { type: 'answer', ...request.purpose, reason: first.reason ?? first.remedy.reason };
+          request.onRepeat?.({ ...this.#changed(request, next.made), purpose }, error instanceof GatewayError ? error : undefined);
+          const taught = steps.filter(({ memory }) => memory === undefined).map(({ lesson }) => lesson);
+          await emit(warningsAbout(taught, request, lessons));
+          return next;
         },
       },
     );
   }
 
-  /** The remembered lessons about this request; undefined if there are none. */
+  /** The remembered lessons about this request, or about what others of them make of it; undefined if there are none. */
   #recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
     let found: readonly Lesson[] | undefined;
+    let changed = request;
     for (const remedy of this.#remedies) {
+      let known: readonly Lesson[] | undefined;
       for (const kind of remedy.kinds) {
-        const known = lessons.recall(kind, request);
-        if (known.length > 0) found = [...(found ?? []), ...known.filter((lesson) => remedy.concerns(lesson, request))];
+        const ofKind = lessons.recall(kind, request);
+        if (ofKind.length > 0) known = [...(known ?? []), ...ofKind.filter((lesson) => remedy.concerns(lesson, changed))];
       }
+      if (known === undefined || known.length === 0) continue;
+      found = [...(found ?? []), ...known];
+      for (const lesson of known) changed = remedy.change(changed, lesson);
     }
     return found;
   }
 
+  /** The changes are made in the order of the remedies, whatever the order in which they were learned: some build on others. */
   #changed(request: ModelRequest, made: readonly Lesson[]): ModelRequest {
-    return made.reduce(
-      (next, lesson) => this.#remedies.find(({ kinds }) => kinds.includes(lesson.kind))?.change(next, lesson) ?? next,
-      request,
-    );
+    let changed = request;
+    for (const remedy of this.#remedies)
+      for (const lesson of made) if (remedy.kinds.includes(lesson.kind)) changed = remedy.change(changed, lesson);
+    return changed;
   }
 
-  #attempt(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
-    if (made.length === 0) return this.#backend.answer(request, emit);
-    return this.#attemptChanged(request, { made, learned }, emit);
+  #attempt(request: ModelRequest, changes: Changes, emit: Emit<ModelEvent>): Promise<void> {
+    return changes.made.length === 0 ? this.#backend.answer(request, emit) : this.#attemptChanged(request, changes, emit);
   }
 
-  async #attemptChanged(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
+  async #attemptChanged(request: ModelRequest, { recalled, made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
     const lessons = this.#lessonsOf(request.model);
-    const recalled = made.filter((lesson) => !learned.some((one) => one.lesson === lesson));
-    const warnings = warningsAbout(recalled, request, lessons);
+    const warnings = warningsAbout(
+      recalled.filter((lesson) => made.includes(lesson)),
+      request,
+      lessons,
+    );
     if (warnings.length > 0) await emit(warnings);
     await this.#backend.answer(this.#changed(request, made), emit);
     for (const { lesson, pointsAt, words, refused, rule } of learned)
@@ -104,25 +117,38 @@ class RemediedBackend implements ModelBackend {
   }
 }
 
-/** Finds the remedy for each refusal of one request, within the repeats that each remedy allows. */
-function createRecogniser(remedies: readonly Remedy[]): (refused: Omit<Refused, 'repeats'>) => Learned | undefined {
+type Failed = Omit<Refused, 'refusal' | 'repeats'>;
+
+/** Finds the remedy for each failure of one request, within the repeats that each remedy allows. Empty: there is none. */
+function createRecogniser(remedies: readonly Remedy[]): (failure: GatewayError | EmptyAnswer, failed: Failed) => Learned[] {
   const repeats = new Map<Remedy, number>();
   let isGuessed = false;
-  return (refused) => {
+  return (failure, failed) => {
     for (const remedy of remedies) {
       const count = repeats.get(remedy) ?? 0;
-      const recognised = count < remedy.maxRepeats ? remedy.recognise({ ...refused, repeats: count }) : undefined;
-      if (recognised === undefined || (recognised.pointsAt === undefined && isGuessed)) continue;
-      isGuessed ||= recognised.pointsAt === undefined;
+      if (count >= remedy.maxRepeats) continue;
+      const how = { ...failed, repeats: count };
+      const recognised =
+        failure instanceof GatewayError
+          ? remedy.recognise({ ...how, refusal: failure })
+          : remedy.recogniseSilence?.({ ...how, silence: failure });
+      if (recognised === undefined) continue;
+      const isGuess = recognised.pointsAt === undefined && remedy.mayGuess !== true;
+      if (isGuess && isGuessed) continue;
+      isGuessed ||= isGuess;
       repeats.set(remedy, count + 1);
-      return { ...recognised, remedy, refused: refused.request, words: wordsOf(refused.refusal) };
+      const { also, ...step } = recognised;
+      const words = failure instanceof GatewayError ? wordsOf(failure) : '';
+      return [step, ...(also === undefined ? [] : [also])].map((one) => ({ ...one, remedy, refused: failed.request, words }));
     }
-    return undefined;
+    return [];
   };
 }
 
-function wordsOf({ param, message }: GatewayError): string {
-  return `${param ?? ''} ${message}`;
+function withStep({ recalled, made, learned }: Changes, step: Learned): Changes {
+  const isOther = (lesson: Lesson): boolean => !isSameSubject(lesson, step.lesson);
+  const others = step.memory === 'keep' ? learned : learned.filter(({ lesson }) => isOther(lesson));
+  return { recalled, made: [...made.filter(isOther), step.lesson], learned: step.memory === undefined ? [...others, step] : others };
 }
 
 function isSameSubject(one: Lesson, other: Lesson): boolean {

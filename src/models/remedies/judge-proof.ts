@@ -48,7 +48,7 @@ const searchedValues = 200_000;
  * refuses for their own sake.
  */
 export function judgeProof(lesson: Lesson, { request, pointsAt, words = '', rule = 'proven' }: Proof): ProvenScope {
-  if (rule === 'lossless') return { type: 'everybody' };
+  if (rule === 'lossless') return pointsAt !== undefined && mayQuote(request, lesson, pointsAt) ? { type: 'run' } : { type: 'everybody' };
   if (rule === 'proven' && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
   const own = [...ownPartsOf(request, lesson), ...(isAboutUsual(words, request, lesson) ? usualPartsOf(request, lesson) : [])];
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
@@ -118,7 +118,7 @@ function kindsOf(message: ChatMessage): string[] {
 
 /** A parameter that was refused by name is itself no cause, and neither are others that a dialect derived. */
 function uninvolvedIn({ parameters }: ModelRequest, { kind }: Pick<Lesson, 'kind'>): readonly string[] {
-  return kind === 'parameter' ? derivedNames(parameters) : [];
+  return kind === 'parameter' || kind === 'effort' ? derivedNames(parameters) : [];
 }
 
 /** Whether these words of a refusal may be a quotation of the request. The function that the lesson is about may contain them. */

@@ -1,3 +1,24 @@
+import type { GatewayError } from '../../core/errors.ts';
+
+/** The server refused the request itself. Chat templates that refuse messages fail with an internal error in some servers. */
+export function refusesRequest({ code, status }: GatewayError): boolean {
+  return code === 'upstream_error' || (code === 'upstream_rejected' && (status === 400 || status === 422));
+}
+
+export function wordsOf({ param, message }: GatewayError): string {
+  return `${param ?? ''} ${message}`;
+}
+
+/** The words that one of the expressions finds. */
+export function findWords(refusal: GatewayError, wordings: readonly RegExp[]): string | undefined {
+  const words = wordsOf(refusal);
+  for (const wording of wordings) {
+    const found = wording.exec(words);
+    if (found !== null) return found[0];
+  }
+  return undefined;
+}
+
 /**
  * What a model wrote is quoted, or called wrong. It depends on the prompt and on chance, and says nothing about the request: Groq, Ollama, llama.cpp and
  * vLLM answer so when they cannot read their own model's call, or when its output leaves the grammar.

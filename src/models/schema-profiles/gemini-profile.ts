@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { describeDropped } from './describe-dropped.ts';
-import { convertInlined, type FlatSchema } from './schema-walk.ts';
+import { convertInlined, typeOfAll, type FlatSchema } from './schema-walk.ts';
 
 const formats = new Set(['int32', 'int64', 'float', 'double', 'date-time', 'enum']);
 const bounds = ['minimum', 'maximum', 'minItems', 'maxItems'];
@@ -28,7 +28,7 @@ function convertSchema(flat: FlatSchema): JsonObject {
   if (types.length === 0 && choice !== undefined)
     return another === undefined ? { ...convert(choice), ...shared } : { ...shared, anyOf: choices.map((one) => convert(one)) };
   if (types.length > 1) return { ...shared, anyOf: types.map((type) => convert({ ...schema, description: undefined, type })) };
-  return convertType(types[0] ?? impliedType(schema), flat, shared);
+  return convertType(types[0] ?? impliedType(flat), flat, shared);
 }
 
 function convertType(type: string, { schema, values, convert, convertProperties }: FlatSchema, shared: JsonObject): JsonObject {
@@ -53,9 +53,9 @@ function convertType(type: string, { schema, values, convert, convertProperties 
   return describeDropped(result, { original: { ...schema, enum: values }, dropped: inWords });
 }
 
-function impliedType(schema: JsonObject): string {
+function impliedType({ schema, values = [] }: FlatSchema): string {
   if (isJsonObject(schema['properties']) || isJsonObject(schema['additionalProperties'])) return 'object';
-  return schema['items'] === undefined && schema['prefixItems'] === undefined ? 'string' : 'array';
+  return schema['items'] === undefined && schema['prefixItems'] === undefined ? typeOfAll(values) : 'array';
 }
 
 function isNull(schema: JsonValue): boolean {

@@ -113,6 +113,14 @@ function withoutAllOf(schema: JsonObject, convert: FlatSchema['convert']): JsonO
   };
 }
 
+/** The JSON type that all of these values have; `string` if they differ. */
+export function typeOfAll(values: readonly JsonValue[]): string {
+  const [first] = values;
+  if (values.some((value) => typeof value !== typeof first)) return 'string';
+  if (typeof first === 'number') return values.every(Number.isInteger) ? 'integer' : 'number';
+  return typeof first === 'boolean' ? 'boolean' : 'string';
+}
+
 /** The fields of all objects; of several with one name the first. */
 function firstOf(objects: readonly JsonObject[]): JsonObject {
   return Object.assign({}, ...objects.toReversed()) as JsonObject;

@@ -33,8 +33,17 @@ export function toProfile(parameters: JsonObject, profile: SchemaProfile): Profi
 /** By the parameters and the profile: the functions of a server are the same objects in every request. */
 const cache = new WeakMap<JsonObject, Map<SchemaProfile, ProfiledParameters>>();
 
+/** Functions that a refusal has changed already; they are converted no further. */
+const kept = new WeakSet<ToolSpec>();
+
+export function keepAsIs(spec: ToolSpec): ToolSpec {
+  kept.add(spec);
+  return spec;
+}
+
 /** A function as it is sent to a backend with this profile. */
 export function specInProfile(spec: ToolSpec, backendProfile: SchemaProfile): ToolSpec {
+  if (kept.has(spec)) return spec;
   if (backendProfile === 'plain' && spec.strict === undefined) return spec;
   const { strict, ...rest } = spec;
   // Where it is not known whether the backend enforces schemas, only functions that ask for it are sent as strict.

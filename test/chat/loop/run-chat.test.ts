@@ -1,3 +1,5 @@
+import type { ModelBackend } from '../../../src/core/models/model.ts';
+import { adaptBackend } from '../../../src/models/adapt-backend.ts';
 import { expect, it, vi } from 'vitest';
 import { runChat } from '../../../src/chat/loop/run-chat.ts';
 import type { ChatRun, Handoff } from '../../../src/chat/loop/chat-run.ts';
@@ -10,7 +12,7 @@ import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_s
 import { waitFor } from '../../_support/wait-for.ts';
 import { chatRunOf } from '../loop-fixture.ts';
 
-function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Parameters<typeof chatRunOf>[2] = {}): ChatRun {
+function chatOf(backend: ModelBackend, tools: Tool[], overrides: Parameters<typeof chatRunOf>[2] = {}): ChatRun {
   return chatRunOf(backend, tools, { parameters: { temperature: 0 }, ...overrides });
 }
 
@@ -146,7 +148,8 @@ it('ends the rounds with an answer without tools, and reports the reached limit 
 
 it('sends the tools with tool_choice none when a backend refuses the last round without them [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), [new GatewayError('upstream_rejected', 'tools is required')], says('Fine.'));
-  const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { maxRounds: 1 })));
+  const backend = adaptBackend(model, { profile: 'plain' });
+  const events = await collect(eventsOfRun(chatOf(backend, [toolNamed('a', 1)], { maxRounds: 1 })));
   expect(model.requests[2]).toMatchObject({ toolChoice: 'none', tools: [{ name: 'a' }] });
   expect(textOfEvents(events)).toBe('Fine.');
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { constrainOutput, openAiForms } from '../../../src/models/constrain-output.ts';
+import { adaptBackend } from '../../../src/models/adapt-backend.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
@@ -141,15 +141,16 @@ describe('the log of a run has every question and its answer', () => {
     ];
     const refusal = new GatewayError('upstream_rejected', 'chat_template_kwargs is not supported.');
     const model = new ScriptedModel(thought, [refusal], selects(['now', inOsaka]), says('Noon.'));
-    const backends = [backendOf(constrainOutput(model, openAiForms))];
+    const backends = [backendOf(adaptBackend(model, { profile: 'plain' }))];
     await using gateway = await gatewayOf({ servers: [clock], answers, backends });
     await gateway.ask({ params: { function_calling: 'default' } });
     const run = await lastRun(gateway);
-    expect(storyOf(run).slice(0, 8)).toEqual([
+    expect(storyOf(run).slice(0, 9)).toEqual([
       'run.start default',
       'model.request 1 selection',
       'model.response 1 null 0',
       'model.request 2 selection no_words',
+      'warning form_relaxed',
       'model.response 2 upstream_rejected',
       'model.request 3 selection form_refused',
       'model.response 3 stop 0',
@@ -222,7 +223,8 @@ describe('the log of a run has every question and its answer', () => {
   it('of the last round, without functions, and again with them for a backend that misses them [S1-24]', async () => {
     const refusal = new GatewayError('upstream_rejected', 'The history has calls, but there are no tools.');
     const turns = [calls(['now', inOsaka]), [refusal], says('Enough.')];
-    await using gateway = await gatewayOf({ turns, servers: [clock], answers });
+    const backends = [backendOf(adaptBackend(new ScriptedModel(...turns), { profile: 'plain' }))];
+    await using gateway = await gatewayOf({ servers: [clock], answers, backends });
     await gateway.ask({ params: { max_tool_rounds: 1 } });
     const run = await lastRun(gateway);
     expect(storyOf(run)).toEqual([
@@ -235,6 +237,7 @@ describe('the log of a run has every question and its answer', () => {
       'model.request 2 last_answer',
       'model.response 2 upstream_rejected',
       'model.request 3 last_answer functions_missed',
+      'warning functions_missed',
       'model.response 3 stop 0',
       'run.end completed',
     ]);

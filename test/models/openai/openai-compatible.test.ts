@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { withDerived } from '../../../src/core/chat/derived-parameters.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ModelRequest } from '../../../src/core/models/model.ts';
+import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
+import { adaptBackend } from '../../../src/models/adapt-backend.ts';
 import { createOpenAiBackend } from '../../../src/models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../../_support/direct-send.ts';
@@ -33,11 +34,16 @@ interface Outcome {
   error: unknown;
 }
 
+/** As the application uses it: with remedies. */
+function adapted(connection: OpenAiConnection): ModelBackend {
+  return adaptBackend(createOpenAiBackend(connection, directSend), { profile: 'plain' });
+}
+
 /** What was said before the end or the error. */
 async function ask(connection: OpenAiConnection, request: Partial<ModelRequest> = {}): Promise<Outcome> {
   const said: ModelEvent[] = [];
   try {
-    for await (const event of answerOf(createOpenAiBackend(connection, directSend), askModel(request))) said.push(event);
+    for await (const event of answerOf(adapted(connection), askModel(request))) said.push(event);
   } catch (error) {
     return { events: said, error };
   }
@@ -99,7 +105,7 @@ describe('the request', () => {
     [400, { error: { message: 'Unknown parameter', param: 'stream_options' } }],
   ])('is sent once more without stream_options where a backend refuses them with %i, and stays without', async (status, refusal) => {
     const server = await upstream((request) => (request.body.includes('stream_options') ? respond(status, refusal) : stream(hello)));
-    const backend = createOpenAiBackend(connect(server), directSend);
+    const backend = adapted(connect(server));
     for (let round = 0; round < 2; round += 1) expect(fold(await Array.fromAsync(answerOf(backend, askModel()))).text).toBe('Hello');
     expect(server.requests.map((request) => request.body.includes('stream_options'))).toEqual([true, false, false]);
   });
@@ -111,7 +117,7 @@ describe('the request', () => {
       if (request.body.includes('"max_tokens"')) return respond(400, limit);
       return request.body.includes('reasoning_effort') ? respond(400, effort) : stream(hello);
     });
-    const backend = createOpenAiBackend(connect(server), directSend);
+    const backend = adapted(connect(server));
     const parameters = withDerived({ temperature: 0 }, { max_tokens: 5, reasoning_effort: 'low' });
     for (let round = 0; round < 2; round += 1)
       expect(fold(await Array.fromAsync(answerOf(backend, askModel({ parameters })))).text).toBe('Hello');

@@ -16,6 +16,7 @@ function cooling(recognised: Partial<Recognised> = { pointsAt: 'No temperature' 
   return {
     kinds: ['parameter'],
     maxRepeats,
+    reason: 'request_refused',
     recognise: ({ repeats }) => ({
       lesson: {
         kind: 'parameter',

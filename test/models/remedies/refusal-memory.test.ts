@@ -146,6 +146,10 @@ it('a lesson that loses nothing is for everybody, whoever teaches it and however
   expect(reachOf({ fields, pointsAt: undefined, rule: 'lossless' })).toEqual(forEverybody);
 });
 
+it('a lesson that loses nothing is for the run alone where its words may be quoted', () => {
+  expect(reachOf({ fields: { messages: [{ role: 'user', content: words }] }, rule: 'lossless' })).toEqual(forRun);
+});
+
 it('a lesson about what a caller brought is theirs alone, even where nothing else could be the cause', () => {
   expect(reachOf({ rule: 'own' })).toEqual({ ...forCaller, plain: true });
 });

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ModelBackend } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
-import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
+import { adaptBackend } from '../../../src/models/adapt-backend.ts';
 import { specInProfile } from '../../../src/models/schema-profiles/to-profile.ts';
 import { askModel } from '../../_support/model-answers.ts';
 import { answerOf, generatedBy } from '../../_support/scripted-model.ts';
@@ -44,7 +44,7 @@ it('a backend that refuses the strict form gets the plain one [S2-9]', async () 
     yield { type: 'finish', reason: 'stop' };
   });
   const request = askModel({ tools: [spec(true)] });
-  const events = await Array.fromAsync(answerOf(repairFunctions(backend, 'plain'), request));
+  const events = await Array.fromAsync(answerOf(adaptBackend(backend, { profile: 'plain' }), request));
   expect(sent.map(([tool]) => tool)).toEqual([expect.objectContaining({ strict: true }), { name: 'f', description: 'f', parameters }]);
   expect(events).toContainEqual(expect.objectContaining({ type: 'run-event' }));
 });

@@ -26,6 +26,7 @@ const reasons: Readonly<Record<string, string>> = {
   stop_refused: 'The backend does not support stop sequences, so they are left out.',
   form_demanded: 'The answer must match a schema, so it is requested again in that form.',
   form_refused: 'The backend rejected the response schema, so it is left out.',
+  request_refused: 'The backend rejected the form of the request, so it is sent in another one.',
   no_words: 'The model gave no answer text.',
   address_failed: 'One address of the backend could not answer, so another one is asked.',
   model_failed: 'The model could not answer, so another one is asked.',

@@ -1,8 +1,9 @@
-import type { GatewayError } from '../../core/errors.ts';
-import type { ModelRequest } from '../../core/models/model.ts';
-import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject } from '../../shared/json/json.ts';
-import { aboutMakingGrammar, isAboutOutput } from '../remedies/refusal-wordings.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import type { ModelRequest } from '../../../core/models/model.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { nameOfFunction } from '../../schema-profiles/caller-schemas.ts';
+import { aboutMakingGrammar, isAboutOutput } from '../refusal-wordings.ts';
 
 /**
  * Which function a backend complains about; `unnamed`: one of them. `pointsAt`: the fewest words that say so, where they cannot be about anything else,
@@ -35,8 +36,11 @@ export function findFault(
 ): SchemaFault | undefined {
   if (code !== 'upstream_rejected' && code !== 'upstream_error') return undefined;
   const text = message.slice(0, searchedCharacters);
-  const place = findPlace(param ?? '', tools) ?? (param === null ? findPlace(text, tools) : undefined);
-  if (place !== undefined) return place.spec && { type: 'named', spec: place.spec, pointsAt: place.words };
+  const place = findPlace(param ?? '') ?? (param === null ? findPlace(text) : undefined);
+  if (place !== undefined) {
+    const spec = tools[place.index];
+    return spec && { type: 'named', spec, pointsAt: place.words };
+  }
   // The parameter that is named is something else.
   if (param !== null && !/^(?:tools?|functions?)\b/i.test(param)) return undefined;
   for (const wording of aboutSchemaOf) {
@@ -54,21 +58,52 @@ export function findFault(
     const isElsewhere = Object.hasOwn(parameters, byName.name) || isFormNamed(parameters['response_format'], byName.name);
     return isElsewhere ? undefined : { type: 'named', spec: byName, pointsAt: undefined };
   }
-  const isOfCaller = callerTools.some(({ function: own }) => {
-    const name = isJsonObject(own) ? own['name'] : undefined;
-    return typeof name === 'string' && isNamed(text, name);
-  });
-  const grammar = isOfCaller ? null : aboutGrammar.exec(text);
+  const grammar = findNamedCaller(text, callerTools) === undefined ? aboutGrammar.exec(text) : null;
   return grammar === null ? undefined : { type: 'unnamed', pointsAt: aboutMakingGrammar.exec(text)?.[0] };
 }
 
-/** The function at the position that a path names; without `spec`: the path leads to something else, such as a function of the caller. */
-function findPlace(text: string, tools: readonly ToolSpec[]): { words: string; spec: ToolSpec | undefined } | undefined {
+/** A caller's function whose schema the backend refused. Without a name: one of them, or one of the gateway's. */
+export interface CallerFault {
+  name: string | undefined;
+  words: string;
+}
+
+/** The same for functions of the caller. */
+export function findCallerFault(
+  { code, message, param }: GatewayError,
+  { tools, callerTools }: Pick<ModelRequest, 'tools' | 'callerTools'>,
+): CallerFault | undefined {
+  if (code !== 'upstream_rejected' && code !== 'upstream_error') return undefined;
+  const text = message.slice(0, searchedCharacters);
+  const place = findPlace(param ?? '') ?? (param === null ? findPlace(text) : undefined);
+  if (place !== undefined) {
+    const entry = callerTools[place.index - tools.length];
+    return entry && { name: nameOfFunction(entry), words: place.words };
+  }
+  if (param !== null && !/^(?:tools?|functions?)\b/i.test(param)) return undefined;
+  if (isAboutOutput(text) || aboutOtherPart.test(text)) return undefined;
+  const about = aboutSchema.exec(text);
+  const name = about === null ? undefined : findNamedCaller(text, callerTools);
+  if (about !== null && name !== undefined) return { name, words: about[0] };
+  if (tools.some((spec) => isNamed(text, spec.name))) return undefined;
+  const grammar = aboutGrammar.exec(text);
+  return grammar === null ? undefined : { name: undefined, words: grammar[0] };
+}
+
+/** A long name first: a short one may be part of it. */
+function findNamedCaller(text: string, callerTools: readonly JsonObject[]): string | undefined {
+  const names = callerTools.flatMap((entry) => nameOfFunction(entry) ?? []);
+  return names.toSorted((one, other) => other.length - one.length).find((name) => isNamed(text, name));
+}
+
+/** Which function a path leads to, counted over the whole offer. */
+function findPlace(text: string): { words: string; index: number } | undefined {
   for (const place of places) {
     const found = place.exec(text);
     if (found === null) continue;
     const path = /^[\w.[\]]*/.exec(text.slice(found.index))?.[0] ?? '';
-    return isAboutOutput(text.slice(0, found.index) + path) ? undefined : { words: found[0], spec: tools[Number(found[1])] };
+    const isOfFunction = !isAboutOutput(text.slice(0, found.index) + path);
+    return isOfFunction ? { words: found[0], index: Number(found[1]) } : undefined;
   }
   return undefined;
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelEvent } from '../../../src/core/chat/chat.ts';
-import { GatewayError } from '../../../src/core/errors.ts';
-import type { JsonObject } from '../../../src/shared/json/json.ts';
-import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
-import type { ToolSpec } from '../../../src/core/tools/tool.ts';
-import { findFault } from '../../../src/models/schema-profiles/find-fault.ts';
-import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
-import { answerOf, generatedBy } from '../../_support/scripted-model.ts';
+import type { ModelEvent } from '../../../../src/core/chat/chat.ts';
+import { GatewayError } from '../../../../src/core/errors.ts';
+import type { JsonObject } from '../../../../src/shared/json/json.ts';
+import type { ModelBackend, ModelRequest } from '../../../../src/core/models/model.ts';
+import type { ToolSpec } from '../../../../src/core/tools/tool.ts';
+import { findFault } from '../../../../src/models/remedies/known/find-fault.ts';
+import { adaptBackend } from '../../../../src/models/adapt-backend.ts';
+import { answerOf, generatedBy } from '../../../_support/scripted-model.ts';
 
 function tool(name: string, schema: JsonObject = { type: 'string', pattern: '(?<x>a)' }): ToolSpec {
   return { name, description: name, parameters: { type: 'object', properties: { a: schema }, required: [] } };
@@ -55,7 +55,7 @@ describe('one bad function', () => {
     const { backend, offers } = backendThat(([, bad]) =>
       bad !== undefined && hasPattern(bad) ? refused("Invalid schema for function 'bad': pattern") : undefined,
     );
-    const repaired = repairFunctions(backend, 'plain');
+    const repaired = adaptBackend(backend, { profile: 'plain' });
     const events = await read(repaired, requestWith(tools));
     expect(events.map((event) => event.type)).toEqual(['run-event', 'text', 'finish']);
     expect(events[0]).toMatchObject({
@@ -71,13 +71,13 @@ describe('one bad function', () => {
     const { backend, offers } = backendThat((tools) =>
       tools.some(({ name }) => name === 'bad') ? refused('Invalid schema', 'tools[1].function.parameters') : undefined,
     );
-    await read(repairFunctions(backend, 'plain'), requestWith([tool('good'), tool('bad')]));
+    await read(adaptBackend(backend, { profile: 'plain' }), requestWith([tool('good'), tool('bad')]));
     expect(offers.map((tools) => tools.map(({ name }) => name))).toEqual([['good', 'bad'], ['good', 'bad'], ['good']]);
   });
 
   it('that nobody names makes all simple, once', async () => {
     const { backend, offers } = backendThat(() => refused('Failed to parse grammar'));
-    await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('a'), tool('b')]))).rejects.toThrow('grammar');
+    await expect(read(adaptBackend(backend, { profile: 'plain' }), requestWith([tool('a'), tool('b')]))).rejects.toThrow('grammar');
     expect(offers).toHaveLength(2);
     expect(offers[1]?.some(hasPattern)).toBe(false);
   });
@@ -85,7 +85,7 @@ describe('one bad function', () => {
   it('among many ends in a refusal after a few attempts', async () => {
     const tools = Array.from({ length: 20 }, (_, index) => tool(`f${index}`));
     const { backend, offers } = backendThat(([first]) => refused(`Invalid schema for function '${first?.name}'`));
-    await expect(read(repairFunctions(backend, 'plain'), requestWith(tools))).rejects.toThrow('Invalid schema');
+    await expect(read(adaptBackend(backend, { profile: 'plain' }), requestWith(tools))).rejects.toThrow('Invalid schema');
     expect(offers.length).toBeLessThanOrEqual(7);
   });
 });
@@ -99,7 +99,7 @@ describe('nothing is tried again', () => {
     ['our own fault', new Error("schema of 'bad'")],
   ])('after %s', async (_, error) => {
     const { backend, offers } = backendThat(() => error);
-    await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('bad')]))).rejects.toThrow(error.message);
+    await expect(read(adaptBackend(backend, { profile: 'plain' }), requestWith([tool('bad')]))).rejects.toThrow(error.message);
     expect(offers).toHaveLength(1);
   });
 
@@ -110,7 +110,7 @@ describe('nothing is tried again', () => {
       yield { type: 'text', text: 'I' };
       throw refused("Invalid schema for function 'bad'");
     });
-    await expect(read(repairFunctions(backend, 'plain'), requestWith([tool('bad')]))).rejects.toThrow('Invalid schema');
+    await expect(read(adaptBackend(backend, { profile: 'plain' }), requestWith([tool('bad')]))).rejects.toThrow('Invalid schema');
     expect(asked).toBe(1);
   });
 });

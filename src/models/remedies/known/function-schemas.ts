@@ -1,11 +1,11 @@
-import type { Lesson } from '../../core/models/lesson.ts';
-import type { ModelRequest } from '../../core/models/model.ts';
-import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json/json.ts';
-import { hashOffer, hashSchema } from '../remedies/hash-content.ts';
-import type { Recognised, Refused, Remedy } from '../remedies/remedy.ts';
+import type { Lesson } from '../../../core/models/lesson.ts';
+import type { ModelRequest } from '../../../core/models/model.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
+import { hashOffer, hashSchema } from '../hash-content.ts';
+import type { Recognised, Refused, Remedy } from '../remedy.ts';
 import { findFault } from './find-fault.ts';
-import { simplifyParameters } from './simplify-parameters.ts';
+import { simplifyOnce } from '../../schema-profiles/simplify-parameters.ts';
+import { keepAsIs } from '../../schema-profiles/to-profile.ts';
 
 /** How often one model request is repeated; the last times with all functions simplified. */
 const maxRepairs = 6;
@@ -15,39 +15,31 @@ const repairsBeforeAll = 3;
 /** What is done about a function that a backend refused. `plain`: sent as it is, without `strict`. */
 type Repair = 'plain' | 'simplified' | 'left out';
 
-/** By the whole parameters. */
-const simplified = new WeakMap<JsonObject, JsonObject>();
-
 /**
  * For a backend that refuses the schema of a function: that function is sent without `strict`, then simplified, then left out. Where no function is
- * named, or several are refused, all functions of the offer are simplified. `repaired`: receives the changed functions, which fit the backend as they
- * are.
+ * named, or several are refused, all functions of the offer are simplified.
  */
-export function functionRemedy(repaired: WeakSet<ToolSpec>): Remedy {
-  function change(request: ModelRequest, { kind, subject, change: repair }: Lesson): ModelRequest {
-    const tools = request.tools.flatMap((spec) => {
-      if (kind === 'function' && spec.name !== subject) return [spec];
-      if (repair === 'left out') return [];
-      const { strict, ...plain } = spec;
-      if (repair === 'plain' && kind === 'functions' && strict !== true) return [spec];
-      const result = repair === 'plain' ? plain : { ...plain, parameters: simplifiedOnce(spec.parameters) };
-      repaired.add(result);
-      return [result];
-    });
-    return { ...request, tools };
-  }
+export const functionRemedy: Remedy = {
+  kinds: ['function', 'functions'],
+  maxRepeats: maxRepairs,
+  reason: 'functions_refused',
+  recognise,
+  change,
+  concerns({ kind, subject, content }, { tools }) {
+    if (kind === 'functions') return tools.length > 0 && hashOffer(tools) === content;
+    return tools.some(({ name, parameters }) => name === subject && hashSchema(parameters) === content);
+  },
+};
 
-  return {
-    kinds: ['function', 'functions'],
-    maxRepeats: maxRepairs,
-    reason: 'functions_refused',
-    recognise,
-    change,
-    concerns({ kind, subject, content }, { tools }) {
-      if (kind === 'functions') return tools.length > 0 && hashOffer(tools) === content;
-      return tools.some(({ name, parameters }) => name === subject && hashSchema(parameters) === content);
-    },
-  };
+function change(request: ModelRequest, { kind, subject, change: repair }: Lesson): ModelRequest {
+  const tools = request.tools.flatMap((spec) => {
+    if (kind === 'function' && spec.name !== subject) return [spec];
+    if (repair === 'left out') return [];
+    const { strict, ...plain } = spec;
+    if (repair === 'plain' && kind === 'functions' && strict !== true) return [spec];
+    return [keepAsIs(repair === 'plain' ? plain : { ...plain, parameters: simplifyOnce(spec.parameters) })];
+  });
+  return { ...request, tools };
 }
 
 function recognise({ refusal, request, sent, made, repeats }: Refused): Recognised | undefined {
@@ -91,13 +83,4 @@ function shownAs(message: string, names: readonly string[], { origin }: ModelReq
   const sources = names.flatMap((name) => origin?.sourceOf(name) ?? []).filter(({ isOwn }) => !isOwn);
   const servers = [...new Set(sources.map(({ server }) => server))];
   return { warning: { code: 'function_schema_refused', message }, ...(servers.length > 0 && { servers }) };
-}
-
-function simplifiedOnce(parameters: JsonObject): JsonObject {
-  const known = simplified.get(parameters);
-  if (known !== undefined) return known;
-  const simple = simplifyParameters(parameters);
-  simplified.set(parameters, simple);
-  simplified.set(simple, simple);
-  return simple;
 }

@@ -1,10 +1,11 @@
-import { derivedNames, derivedParameters } from '../../core/chat/derived-parameters.ts';
-import type { GatewayError } from '../../core/errors.ts';
-import type { Lesson } from '../../core/models/lesson.ts';
-import type { ModelRequest } from '../../core/models/model.ts';
-import { hashOf } from '../remedies/hash-content.ts';
-import type { Recognised, Refused, Remedy } from '../remedies/remedy.ts';
-import { asksForUsage, foreignStreamOptions } from './openai-messages.ts';
+import { derivedNames } from '../../../core/chat/derived-parameters.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import type { Lesson } from '../../../core/models/lesson.ts';
+import type { ModelRequest } from '../../../core/models/model.ts';
+import { hashOf } from '../hash-content.ts';
+import { wordsOf } from '../refusal-wordings.ts';
+import type { Recognised, Refused, Remedy } from '../remedy.ts';
+import { asksForUsage, foreignStreamOptions } from '../../openai/openai-messages.ts';
 
 /** How a backend says that it does not take a derived parameter (`core/chat/derived-parameters.ts`); others are not left out. */
 const refusals: ReadonlyMap<string, RegExp> = new Map([
@@ -24,6 +25,7 @@ const refusesValue =
 export const parameterRemedy: Remedy = {
   kinds: ['parameter'],
   maxRepeats: refusals.size,
+  reason: 'request_refused',
   recognise: recogniseParameter,
   change(request, { subject }) {
     const { [subject]: value, ...parameters } = request.parameters;
@@ -76,6 +78,7 @@ function isAboutName({ message }: GatewayError, name: string, value: unknown): b
 export const usageRemedy: Remedy = {
   kinds: ['usage'],
   maxRepeats: 1,
+  reason: 'request_refused',
   recognise({ refusal, request, sent }) {
     if (!isRefusalOfRequest(refusal) || !asksForUsage(sent)) return undefined;
     // If the caller set options too, the refusal may be about those, so it is passed on.
@@ -97,17 +100,6 @@ const lessonAboutUsage: Lesson = {
   warning: { code: 'usage_unavailable', message: 'The backend refuses stream_options; it may not report the tokens of streamed answers.' },
 };
 
-/** The request without the list of derived parameters, which is the gateway's own. */
-export function withoutMark(request: ModelRequest): ModelRequest {
-  if (request.parameters[derivedParameters] === undefined) return request;
-  const { [derivedParameters]: _names, ...parameters } = request.parameters;
-  return { ...request, parameters };
-}
-
 function isRefusalOfRequest({ status }: GatewayError): boolean {
   return status === 400 || status === 422;
-}
-
-function wordsOf({ param, message }: GatewayError): string {
-  return `${param ?? ''} ${message}`;
 }
