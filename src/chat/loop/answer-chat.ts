@@ -74,7 +74,7 @@ export async function answerChat(
   if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
-  const preparing = prepareMessages(request, run, { services, variables, hasTools: !isPlain });
+  const preparing = prepareMessages(request, run, { services, variables, model, hasTools: !isPlain });
   const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   if (isLong) await nextTick();
@@ -175,7 +175,7 @@ interface ModeAttempt {
 
 async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const { request, run, services, model, offer, resumed, withFiles } = chat;
-  const { settings, continuations, runtime, now } = services;
+  const { settings, runtime, now } = services;
   const isSelection = choice.path === 'prompt';
   const isOnce = isSelection || choice.isSingleCall;
   const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
@@ -201,12 +201,19 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
-    saveForClient: (calls, messages) =>
-      request.callIdSeed === undefined
-        ? continuations.save(run.caller, calls, messages)
-        : continuations.saveDerived(run.caller, request.callIdSeed, { calls, messages }),
+    saveForClient: saverFor(chat),
   };
   return runChat(loop, emit);
+}
+
+/** Stores a turn that ends with calls of the caller's functions, and returns these as the client gets them. */
+function saverFor({ request, run, services, model }: PreparedChat): ChatRun['saveForClient'] {
+  const { continuations } = services;
+  const { callIdSeed, returnsThoughts } = request;
+  return (calls, messages) => {
+    const turn = { model: model.record.id, calls, messages, returnsThoughts };
+    return callIdSeed === undefined ? continuations.save(run.caller, turn) : continuations.saveDerived(run.caller, callIdSeed, turn);
+  };
 }
 
 /** How functions change the tools and instructions of the run. */

@@ -9,7 +9,7 @@ import type { PreparedChat } from './prepared-chat.ts';
 export function prepareMessages(
   request: ChatRequest,
   run: RunContext,
-  { services, variables, hasTools }: Pick<PreparedChat, 'services' | 'variables'> & { hasTools: boolean },
+  { services, variables, model: found, hasTools }: Pick<PreparedChat, 'services' | 'variables' | 'model'> & { hasTools: boolean },
 ): MaybePromise<ChatMessage[]> {
   const { model = request.model } = run;
   const isInline = request.hasExecutedCalls === true && !hasTools && request.callerFunctions.length === 0;
@@ -18,7 +18,7 @@ export function prepareMessages(
     hasTools,
     isTask: request.purpose === 'task',
   });
-  const restoring = whenThere(withTranscripts, (messages) => services.continuations.restore(run.caller, messages));
+  const restoring = whenThere(withTranscripts, (messages) => services.continuations.restore(run.caller, messages, found.record.id));
   return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }
 

@@ -13,6 +13,8 @@ export interface ToolCall {
   id: string;
   name: string;
   arguments: string;
+  /** The client's own id of a call that it has returned, where `id` follows from the conversation. */
+  sentId?: string;
   /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
   extra?: JsonObject;
 }
@@ -159,6 +161,8 @@ export interface ChatRequest {
   completion?: TextCompletion;
   /** Calls of the caller's functions get ids that follow from this and from the call, because its wire format can do without ids. */
   callIdSeed?: string;
+  /** The client returns what the model wants back with its calls, because its wire format has a place for it. */
+  returnsThoughts?: true;
   /** Only one call of the caller's functions is returned at a time, because its wire format has room for one. */
   returnsOneCall?: true;
   /** What the request asked for and does not get; the run emits it. */
