@@ -17,6 +17,7 @@ import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-t
 import { findTaskModel } from '../modes/prompt/task-model.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import { sourceOfFile } from '../tool-calls/cite-sources.ts';
+import { keepThoughts } from '../thoughts/keep-thoughts.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { reportModelRequests } from '../turns/report-model-requests.ts';
 import { startEvents, type Announcement } from './announce-start.ts';
@@ -140,7 +141,9 @@ function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const report = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
   const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, report });
   const messages = withFiles(request.messages);
-  return backend.answer({ ...toBackendRequest(request, model, run), messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
+  const { callerTools, ...asked } = toBackendRequest(request, model, run);
+  const keeping = callerTools.length === 0 || request.returnsThoughts === true ? backend : keepThoughts(backend, saverFor(chat));
+  return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
 }
 
 /** In `auto`, a request whose tools a backend refuses is answered with a selection instead. If that succeeds, the refusal is remembered. */

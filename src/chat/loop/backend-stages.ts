@@ -60,7 +60,7 @@ export function stageBackend(
   const stages: readonly (Stage | false)[] = [
     // First, so that the log has what is sent: all others change or repeat requests.
     report,
-    path === 'native' && replayReasoning,
+    (path === 'native' || path === undefined) && replayReasoning,
     path === 'native' && recoverCalls,
     path === 'native' && answerWithoutTools,
     path === 'react' && stepByStep,

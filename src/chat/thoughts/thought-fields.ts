@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat/chat.ts';
+import type { AssistantMessage, ChatMessage, ModelEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
 /**
@@ -31,8 +31,11 @@ export function withoutThoughts(message: AssistantMessage): AssistantMessage {
     : message;
 }
 
-export function thoughtsOf(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => messageFields.has(name)));
+/** What the last turn's model wants back with its calls, besides the reasoning, which has been streamed. */
+export function thoughtBefore(messages: readonly ChatMessage[]): ModelEvent[] {
+  const turn = messages.findLast((message) => message.role === 'assistant');
+  const fields = Object.entries(turn?.extra ?? {}).filter(([name, value]) => messageFields.has(name) && typeof value !== 'string');
+  return fields.length === 0 ? [] : [{ type: 'thought', fields: Object.fromEntries(fields) }];
 }
 
 /**
