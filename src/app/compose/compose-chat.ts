@@ -53,6 +53,7 @@ export function composeChat(
         ),
     }),
     transcripts: approvals.transcripts,
+    thoughtSeals: storage.thoughtSeals,
     settings: {
       taskModel,
       taskModelExternal,

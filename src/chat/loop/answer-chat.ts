@@ -56,6 +56,7 @@ export async function answerChat(
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
   const finding = services.models.require(given.model, run.signal, run.caller);
   const model = finding instanceof Promise ? await finding : finding;
+  if (run.nested === undefined && run.thoughts !== undefined) run.thoughts.model = model.record.id;
   if (given.purpose === 'probe') return answerProbe(run, announcement, emit);
   const offering = offerFor(given, run, services);
   const everything = offering instanceof Promise ? await offering : offering;
@@ -142,7 +143,7 @@ function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, report });
   const messages = withFiles(request.messages);
   const { callerTools, ...asked } = toBackendRequest(request, model, run);
-  const keeping = callerTools.length === 0 || request.returnsThoughts === true ? backend : keepThoughts(backend, saverFor(chat));
+  const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat));
   return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
 }
 
@@ -214,7 +215,7 @@ function saverFor({ request, run, services, model }: PreparedChat): ChatRun['sav
   const { continuations } = services;
   const { callIdSeed, returnsThoughts } = request;
   return (calls, messages) => {
-    const turn = { model: model.record.id, calls, messages, returnsThoughts };
+    const turn = { model: run.thoughts?.model ?? model.record.id, calls, messages, returnsThoughts };
     return callIdSeed === undefined ? continuations.save(run.caller, turn) : continuations.saveDerived(run.caller, callIdSeed, turn);
   };
 }

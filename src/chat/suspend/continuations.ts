@@ -5,7 +5,7 @@ import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat/ch
 import { isJsonObject } from '../../shared/json/json.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
-import { hasThoughts } from '../thoughts/thought-fields.ts';
+import { hasSignedBlocks, hasThoughts } from '../thoughts/thought-fields.ts';
 import { derivedCallId } from './derived-call-id.ts';
 import { findReturned, restoreTurn, type StoredTurn } from './returned-turns.ts';
 
@@ -158,7 +158,8 @@ export class Continuations {
       for (const id of others) await into.save({ ...note, id, value: JSON.stringify({ of: first }) }, bounds);
     };
     // Without results or thoughts there is nothing to restore but the ids, and the model can safely repeat the turn.
-    const isWorthStoring = messages.some(({ role }) => role === 'tool') || (returnsThoughts !== true && messages.some(hasThoughts));
+    const isReturned = returnsThoughts === true && !messages.some(hasSignedBlocks);
+    const isWorthStoring = messages.some(({ role }) => role === 'tool') || (!isReturned && messages.some(hasThoughts));
     if (!isWorthStoring) return saveIn(fallback);
     try {
       await saveIn(store);

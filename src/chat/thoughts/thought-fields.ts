@@ -24,6 +24,11 @@ export function hasThoughts(message: ChatMessage): boolean {
   );
 }
 
+/** Whether it has blocks that Anthropic has signed, which clients return as they are, without the name of their model. */
+export function hasSignedBlocks(message: ChatMessage): boolean {
+  return message.role === 'assistant' && message.extra?.['thinking_blocks'] !== undefined;
+}
+
 /** Removes what only the model that wrote the turn can read, and leaves the client's other fields. */
 export function withoutThoughts(message: AssistantMessage): AssistantMessage {
   return hasThoughts(message)

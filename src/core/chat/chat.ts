@@ -3,6 +3,7 @@ import type { ApprovalRule, PendingApproval } from '../user-input/approval.ts';
 import type { PendingConnect } from '../user-input/connect.ts';
 import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import type { RunEvent } from './run-event.ts';
+import type { ReturnedThought } from './thought.ts';
 
 /** A part of a message. Parts other than text (images, audio, files) are passed on unchanged. */
 export type ContentPart = { type: 'text'; text: string } | ({ type: string } & JsonObject);
@@ -40,6 +41,8 @@ export interface AssistantMessage {
   toolCalls: ToolCall[];
   /** The end of a textual `content` that functions have said while the calls ran, not the model. */
   said?: string;
+  /** What the client has returned unread; absent once it is opened. */
+  returned?: readonly ReturnedThought[];
   extra?: JsonObject;
 }
 export interface ToolMessage {
