@@ -60,7 +60,10 @@ export function launchRun(
   function onEvent(event: ChatEvent): void {
     recorder.record(event);
     stats.note(event);
-    if (event.type === 'run-event') session?.send(event.event);
+    if (event.type === 'run-event') {
+      session?.send(event.event);
+      thoughts.note(event.event);
+    }
     if (event.type === 'source' && suspension !== undefined) sources.push(event.source);
   }
 

@@ -1,3 +1,5 @@
+import type { RunEvent } from '../../core/chat/run-event.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { Thought, ThoughtSealer, ThoughtSeals } from '../../core/chat/thought.ts';
 
 /** Seals the thoughts of one run for its caller. */
@@ -10,6 +12,12 @@ export class RunThoughts implements ThoughtSealer {
     this.#seals = seals;
     this.#callerId = callerId;
     this.model = model;
+  }
+
+  /** Another model may take over within a run. */
+  note({ type, data }: RunEvent): void {
+    const { model } = data as JsonObject;
+    if (type === 'warning' && data.within === undefined && typeof model === 'string') this.model = model;
   }
 
   seal(thought: Thought): string {
