@@ -66,7 +66,7 @@ const chat = (back: (message: JsonObject) => JsonObject): Client => ({
   },
 });
 const bareCalls = (message: JsonObject): JsonObject[] =>
-  objects(message['tool_calls']).map(({ id, type, function: called }) => ({ id, type, function: called }) as JsonObject);
+  objects(message['tool_calls']).map(({ id, type, function: called }) => ({ id, type, function: called }));
 const response = (fields: JsonObject, keeps: (item: JsonObject) => boolean): Client => {
   const common = { ...fields, tools: [{ type: 'function', name: 'mine', parameters: none }] };
   return {
@@ -127,7 +127,7 @@ const clients: Record<string, Client> = {
 async function post({ app }: Gateway, { path }: Client, body: JsonObject): Promise<string> {
   const headers = { host: '127.0.0.1:8080', 'x-api-key': 'any' };
   const answer = await app.server.inject({ method: 'POST', url: path, headers, payload: { model: 'model', ...body } });
-  expect(answer.statusCode, answer.body).toBe(200);
+  expect({ status: answer.statusCode, body: answer.body }).toMatchObject({ status: 200 });
   return answer.body;
 }
 
