@@ -18,29 +18,46 @@ export interface StoredTurn {
   messages: readonly ChatMessage[];
 }
 
-/** The messages of a history that are one stored turn and results of its calls. */
+/** The messages of a history that are a stored turn, or a part of one, and results of its calls. */
 interface ReturnedTurn {
   turn: StoredTurn;
   messages: readonly ChatMessage[];
+  /** Another part of the turn is before it, with the gateway's calls. */
+  isContinued: boolean;
 }
 
 /**
- * Where the stored turns are in a history, by the index of their first message. A client may have split a turn into a message for each call. If a turn
- * is there twice, only the last one counts: backends that restart their ids may have used them before.
+ * Where the stored turns are in a history, by the index of their first message. A client may have split a turn into a message for each call, even with
+ * other messages between. If a call is there twice, only the last one counts: backends that restart their ids may have used it before.
  */
 export function findReturned(
   messages: readonly ChatMessage[],
   found: ReadonlyMap<ToolCall, StoredTurn>,
 ): ReadonlyMap<number, ReturnedTurn> {
-  const byTurn = new Map<StoredTurn, { index: number; returned: ReturnedTurn }>();
+  const partsOf = new Map<StoredTurn, { index: number; messages: ChatMessage[] }[]>();
   for (let index = 0; index < messages.length;) {
     const message = messages[index];
     const turn = message?.role === 'assistant' ? turnOf(message, found) : undefined;
-    const length = turn === undefined ? 1 : lengthOf(turn, messages.slice(index), found);
-    if (turn !== undefined) byTurn.set(turn, { index, returned: { turn, messages: messages.slice(index, index + length) } });
-    index += length;
+    const part = {
+      index,
+      messages: messages.slice(index, index + (turn === undefined ? 1 : lengthOf(turn, messages.slice(index), found))),
+    };
+    if (turn !== undefined) partsOf.set(turn, [...(partsOf.get(turn) ?? []).filter((before) => !shareCalls(before, part)), part]);
+    index += part.messages.length;
   }
-  return new Map([...byTurn.values()].map(({ index, returned }) => [index, returned]));
+  const returned = new Map<number, ReturnedTurn>();
+  for (const [turn, parts] of partsOf)
+    for (const [position, part] of parts.entries()) returned.set(part.index, { turn, messages: part.messages, isContinued: position > 0 });
+  return returned;
+}
+
+function shareCalls(one: { messages: readonly ChatMessage[] }, other: { messages: readonly ChatMessage[] }): boolean {
+  const ids = new Set(callIdsIn(one.messages));
+  return callIdsIn(other.messages).some((id) => ids.has(id));
+}
+
+function callIdsIn(messages: readonly ChatMessage[]): string[] {
+  return messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls.map(({ id }) => id) : []));
 }
 
 /** Undefined also if some of its calls are of another turn: such a message is no turn that a model has written. */
@@ -73,9 +90,9 @@ function lengthOf(turn: StoredTurn, messages: readonly ChatMessage[], found: Rea
  * Appends a stored turn to the history, with the client's results. What the model of the turn wants back is left out for another model, because it could
  * not read it.
  */
-export function restoreTurn(history: readonly ChatMessage[], { turn, messages }: ReturnedTurn, model: string): ChatMessage[] {
+export function restoreTurn(history: readonly ChatMessage[], { turn, messages, isContinued }: ReturnedTurn, model: string): ChatMessage[] {
   const isOther = turn.model !== model;
-  const hasResults = turn.messages.some(({ role }) => role === 'tool');
+  const hasResults = !isContinued && turn.messages.some(({ role }) => role === 'tool');
   if (!hasResults && !turn.messages.some(hasThoughts)) return [...history, ...messages];
   const stored = isOther ? forAnotherModel(turn.messages) : turn.messages;
   const answers = messages.filter((message) => message.role === 'assistant');

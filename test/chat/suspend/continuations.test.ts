@@ -70,6 +70,23 @@ it.each([
   },
 );
 
+it('restores each part of a turn that a client has taken apart, and the calls of the gateway once', async () => {
+  const continuations = memoryContinuations();
+  const ours = { id: 'g', name: 'ours', arguments: '{}' };
+  const turn: ChatMessage = { role: 'assistant', content: null, toolCalls: [ours, call('1'), call('2')], ...thinking };
+  await continuations.save(ann, turnOf([call('1'), call('2')], [turn, result('g')]));
+  const between: ChatMessage = { role: 'user', content: 'Hurry!' };
+  const apart = [own('1'), result('1'), between, own('2'), result('2')];
+  expect(await continuations.restore(ann, apart, 'model')).toEqual([
+    { ...turn, toolCalls: [ours, call('1')] },
+    result('g'),
+    result('1'),
+    between,
+    thought('2'),
+    result('2'),
+  ]);
+});
+
 it('finds a turn by any of its calls, and leaves out those that the client has not returned', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, turnOf([call('1'), call('2')], [thought('1', '2')]));
