@@ -4,6 +4,7 @@ import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.t
 import type { RunContext } from '../core/runs/run.ts';
 import type { RunProgress, RunSuspension } from '../core/runs/suspended-run.ts';
 import { runAsPreset, type PresetServices } from '../chat/loop/run-as-preset.ts';
+import { RunThoughts } from '../chat/thoughts/run-thoughts.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
 import type { Emit } from '../shared/async/emit.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
@@ -50,7 +51,8 @@ export function launchRun(
   const modelRequests = stats.counting(recorder.modelRequests);
   const ids = { runId, chatId, messageId, sessionId, model, ...(conversationId !== undefined && { conversationId }) };
   const { whenOver } = end;
-  const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
+  const thoughts = new RunThoughts(services.thoughtSeals, caller.id, model);
+  const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests, thoughts };
   const entry: RunningRun = { id: runId, callerId: caller.id, size, request, transcript, controller, calls, end };
   // Chats over a socket (without `reply`) send their events there themselves.
   const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
@@ -58,7 +60,10 @@ export function launchRun(
   function onEvent(event: ChatEvent): void {
     recorder.record(event);
     stats.note(event);
-    if (event.type === 'run-event') session?.send(event.event);
+    if (event.type === 'run-event') {
+      session?.send(event.event);
+      thoughts.note(event.event);
+    }
     if (event.type === 'source' && suspension !== undefined) sources.push(event.source);
   }
 

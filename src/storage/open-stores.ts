@@ -6,6 +6,7 @@ import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import type { OAuthClientStore } from '../core/sign-in/oauth-clients.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import type { SignInStore } from '../core/stores/sign-in-store.ts';
+import type { ThoughtSeals } from '../core/chat/thought.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
 import { createDatabaseConnection, type ConnectionOptions, type DatabaseConnection } from './sqlite/connection/database-connection.ts';
@@ -18,10 +19,11 @@ import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
 import { createSqliteSignIns } from './sqlite/sqlite-sign-ins.ts';
 import { createSqliteUsage } from './sqlite/sqlite-usage.ts';
+import { createThoughtSeals } from './secrets/seal-thoughts.ts';
 import { createSqliteWaitingRuns } from './sqlite/waiting-runs/sqlite-waiting-runs.ts';
 
 interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
-  /** Encrypts credentials, suspended runs, stored responses and notes about chats. */
+  /** Encrypts credentials, suspended runs, stored responses, notes about chats, and thoughts that clients return. */
   secret: string;
   /** Milliseconds since 1970. */
   now?: () => number;
@@ -40,6 +42,7 @@ export interface Stores {
   oauthClients: OAuthClientStore;
   signIns: SignInStore;
   usage: UsageStore;
+  thoughtSeals: ThoughtSeals;
   /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
 }
@@ -68,6 +71,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     oauthClients: createSqliteOAuthClients(connection, secret),
     signIns: createSqliteSignIns(connection, secret),
     usage: createSqliteUsage(connection),
+    thoughtSeals: createThoughtSeals(secret),
     connection,
   };
 }

@@ -1,5 +1,5 @@
 import { Continuations } from '../../src/chat/suspend/continuations.ts';
-import type { ContinuationOptions } from '../../src/chat/suspend/continuations.ts';
+import type { ContinuationOptions, ReturnedTurn } from '../../src/chat/suspend/continuations.ts';
 import type { ChatMessage, ToolCall } from '../../src/core/chat/chat.ts';
 import { memoryNotes } from './memory-stores.ts';
 
@@ -14,6 +14,14 @@ export const executed = (id: string, text = 'result'): ChatMessage[] => [
   { role: 'assistant', content: null, toolCalls: [call(id), { id: 'g', name: 'ours', arguments: '{}' }] },
   { role: 'tool', toolCallId: 'g', content: text },
 ];
+
+/** A turn to be stored. */
+export const turnOf = (calls: readonly ToolCall[], messages: readonly ChatMessage[], more: Partial<ReturnedTurn> = {}): ReturnedTurn => ({
+  model: 'model',
+  calls,
+  messages,
+  ...more,
+});
 
 /** Continuations that are kept in memory. Calls whose ids are taken become `own`. */
 export function memoryContinuations(options: Partial<ContinuationOptions> = {}): Continuations {

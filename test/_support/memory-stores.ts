@@ -1,3 +1,4 @@
+import type { ThoughtSeals } from '../../src/core/chat/thought.ts';
 import type { NoteStore } from '../../src/core/stores/note-store.ts';
 import type { ChatStore } from '../../src/core/stores/chat-store.ts';
 import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
@@ -15,6 +16,7 @@ export function memoryStores(now?: () => number): Stores {
 export const memoryRuns = (): RunStore => memoryStores().runs;
 export const memoryWaitingRuns = (): WaitingRunStore => memoryStores().waitingRuns;
 export const memoryNotes = (): NoteStore => memoryStores().noteStores.state;
+export const memorySeals = (): ThoughtSeals => memoryStores().thoughtSeals;
 export const memoryChats = ({ now }: { now?: () => number } = {}): ChatStore => memoryStores(now).chats;
 
 /** A registry that begins with these records. */

@@ -30,7 +30,7 @@ import { createSqliteSignIns } from '../../src/storage/sqlite/sqlite-sign-ins.ts
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/waiting-runs/sqlite-waiting-runs.ts';
 import { createFunctionStates, stateChats } from '../../src/tools/functions/run/function-state.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
-import { memoryContinuations } from '../_support/continuations.ts';
+import { memoryContinuations, turnOf } from '../_support/continuations.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { calls, says, generatedBy } from '../_support/scripted-model.ts';
@@ -154,8 +154,8 @@ function continuations(): OpenedStore {
   return {
     count: continuationsLimit + 10,
     put: (owner, number) =>
-      kept.save(callerOf(owner), callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }]),
-    has: async (owner, number) => (await kept.restore(callerOf(owner), [turn(owner, number)])).length > 1,
+      kept.save(callerOf(owner), turnOf(callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }])),
+    has: async (owner, number) => (await kept.restore(callerOf(owner), [turn(owner, number)], 'model')).length > 1,
   };
 }
 

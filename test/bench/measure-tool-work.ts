@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memorySeals } from '../_support/memory-stores.ts';
 import { memoryTranscripts } from '../_support/transcripts.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { ActiveRunsOptions } from '../../src/runs/active-runs.ts';
@@ -80,6 +81,7 @@ async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['lo
     presets: { list: async () => [], find: async () => undefined },
     configs: { find: async () => undefined, save: async () => undefined },
     continuations: memoryContinuations({ now: Date.now }),
+    thoughtSeals: memorySeals(),
     transcripts: memoryTranscripts(),
     settings: {
       taskModel: undefined,

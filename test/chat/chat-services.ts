@@ -1,6 +1,7 @@
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/loop/prepared-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memorySeals } from '../_support/memory-stores.ts';
 import { memoryTranscripts } from '../_support/transcripts.ts';
 import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
 import type { Handoff } from '../../src/chat/loop/chat-run.ts';
@@ -25,6 +26,7 @@ export function answerIn(
     models,
     tools,
     continuations: memoryContinuations(),
+    thoughtSeals: memorySeals(),
     transcripts: memoryTranscripts(),
     newCallId: () => `call_${++id}`,
     now: () => 0,

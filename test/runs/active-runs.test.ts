@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memorySeals } from '../_support/memory-stores.ts';
 import { memoryTranscripts } from '../_support/transcripts.ts';
 
 import type { Caller } from '../../src/core/callers/caller.ts';
@@ -36,6 +37,7 @@ function startsWith(
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
     continuations: memoryContinuations({ now: Date.now }),
+    thoughtSeals: memorySeals(),
     transcripts: memoryTranscripts(),
     settings: {
       taskModel: undefined,

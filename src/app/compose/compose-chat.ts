@@ -49,10 +49,11 @@ export function composeChat(
       onFault: (error) =>
         logger.error(
           { err: error },
-          "results of calls made alongside a caller's own functions cannot be stored or read at the moment; a restart loses them",
+          "results and reasoning that belong to calls of callers' own functions cannot be stored or read at the moment; a restart loses them",
         ),
     }),
     transcripts: approvals.transcripts,
+    thoughtSeals: storage.thoughtSeals,
     settings: {
       taskModel,
       taskModelExternal,

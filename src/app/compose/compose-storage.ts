@@ -1,5 +1,6 @@
 import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
+import type { ThoughtSeals } from '../../core/chat/thought.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import { openStores, type Stores } from '../../storage/open-stores.ts';
 import { withOwners, type OwnedStores, type Owners } from '../../storage/owned-stores.ts';
@@ -13,6 +14,7 @@ export interface Storage extends OwnedStores {
   presets: PresetStore;
   backends: BackendEntries;
   oauthClients: OAuthClientStore;
+  thoughtSeals: ThoughtSeals;
   owners: Owners;
   /** @throws GatewayError `storage_unavailable` while nothing can be written */
   requireWritable: () => Promise<void>;
@@ -24,7 +26,7 @@ const presetCacheMs = 200;
 
 /** `send`: revokes tokens when they are deleted. The opened stores stay open when the gateway closes. */
 export function composeStorage({ config, now, newId }: AppContext, { stores, send }: { stores: Stores; send: SendOutbound }): Storage {
-  const { connection, oauthClients, ...opened } = stores;
+  const { connection, oauthClients, thoughtSeals, ...opened } = stores;
   const inMemory = openStores({ file: ':memory:', secret: newId(), now });
   const credentials = withRevocation(stores.credentials, send);
   const registry = forgetWithServers(stores.registry, [credentials, stores.signIns]);
@@ -34,6 +36,7 @@ export function composeStorage({ config, now, newId }: AppContext, { stores, sen
     backends: createBackendEntries({ registry, fixed: config.backends }),
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
     oauthClients,
+    thoughtSeals,
     requireWritable: connection.requireWritable,
     close: () => inMemory.connection.close(),
   };

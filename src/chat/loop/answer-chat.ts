@@ -18,6 +18,7 @@ import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-t
 import { findTaskModel } from '../modes/prompt/task-model.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import { sourceOfFile } from '../tool-calls/cite-sources.ts';
+import { keepThoughts } from '../thoughts/keep-thoughts.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { reportModelRequests } from '../turns/report-model-requests.ts';
 import { startEvents, type Announcement } from './announce-start.ts';
@@ -65,6 +66,7 @@ export async function answerChat(
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
   const finding = services.models.require(given.model, run.signal, run.caller);
   const model = finding instanceof Promise ? await finding : finding;
+  if (run.nested === undefined && run.thoughts !== undefined) run.thoughts.model = model.record.id;
   if (given.purpose === 'probe') return answerProbe(run, announcement, emit);
   const offering = offerFor(given, run, services);
   const everything = offering instanceof Promise ? await offering : offering;
@@ -84,7 +86,7 @@ export async function answerChat(
   if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
-  const preparing = prepareMessages(request, run, { services, variables, hasTools: !isPlain });
+  const preparing = prepareMessages(request, run, { services, variables, model, hasTools: !isPlain });
   const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   if (isLong) await nextTick();
@@ -162,7 +164,9 @@ function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const report = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
   const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, pictures: new RunPictures(), report });
   const messages = withFiles(request.messages);
-  return backend.answer({ ...toBackendRequest(request, model, run), messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
+  const { callerTools, ...asked } = toBackendRequest(request, model, run);
+  const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat));
+  return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
 }
 
 /** In `auto`, a request whose tools a backend refuses is answered with a selection instead. If that succeeds, the refusal is remembered. */
@@ -197,7 +201,7 @@ interface ModeAttempt {
 
 async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const { request, run, services, model, offer, resumed, withFiles } = chat;
-  const { settings, continuations, runtime, now } = services;
+  const { settings, runtime, now } = services;
   const isSelection = choice.path === 'prompt';
   const isOnce = isSelection || choice.isSingleCall;
   const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
@@ -225,12 +229,19 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
-    saveForClient: (calls, messages) =>
-      request.callIdSeed === undefined
-        ? continuations.save(run.caller, calls, messages)
-        : continuations.saveDerived(run.caller, request.callIdSeed, { calls, messages }),
+    saveForClient: saverFor(chat),
   };
   return runChat(loop, emit);
+}
+
+/** Stores a turn that ends with calls of the caller's functions, and returns these as the client gets them. */
+function saverFor({ request, run, services, model }: PreparedChat): ChatRun['saveForClient'] {
+  const { continuations } = services;
+  const { callIdSeed, returnsThoughts } = request;
+  return (calls, messages) => {
+    const turn = { model: run.thoughts?.model ?? model.record.id, calls, messages, returnsThoughts };
+    return callIdSeed === undefined ? continuations.save(run.caller, turn) : continuations.saveDerived(run.caller, callIdSeed, turn);
+  };
 }
 
 /** How functions change the tools and instructions of the run. */

@@ -68,7 +68,7 @@ export function stageBackend(
   const askHooks: Stage = (backend) => withModelHooks(backend, hooked, 'answer');
 
   const stages: readonly (Stage | false)[] = [
-    path === 'native' && replayReasoning,
+    (path === 'native' || path === undefined) && replayReasoning,
     path === 'native' && recoverCalls,
     path === 'native' && answerWithoutTools,
     (path === 'native' || path === 'react') && addPictures,

@@ -5,6 +5,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { newAttempts, serverFaultOf, takeAttempt, type Attempts } from '../../core/models/attempts.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
+import { withoutThoughts } from '../thoughts/thought-fields.ts';
 import { hasCalled } from '../modes/native/answer-from-results.ts';
 import { meetsNeeds } from './meets-needs.ts';
 
@@ -41,6 +42,8 @@ interface Candidate {
 class ReplaceableBackend implements ModelBackend {
   readonly #options: FallbackOptions;
   #current: Candidate;
+  /** Messages that were there when the current model took over. */
+  #takenOverAt = 0;
 
   constructor(options: FallbackOptions) {
     this.#options = options;
@@ -90,10 +93,15 @@ class ReplaceableBackend implements ModelBackend {
     const announced: Emit<ModelEvent> = (events) => {
       if (isTold || events.every(({ type }) => type === 'run-event')) return emit(events);
       isTold = true;
+      if (this.#current.id !== id) this.#takenOverAt = request.messages.length;
       this.#current = { found, id };
       return emit([this.#warning(id, failure), ...events]);
     };
-    return backend.answer({ ...request, model: found.name, fallback: id, purpose }, announced).catch((error: unknown) => {
+    const ofOthers = this.#current.id === id ? this.#takenOverAt : request.messages.length;
+    const messages = request.messages.map((message, index) =>
+      message.role === 'assistant' && index < ofOthers ? withoutThoughts(message) : message,
+    );
+    return backend.answer({ ...request, messages, model: found.name, fallback: id, purpose }, announced).catch((error: unknown) => {
       throw hasCalled(request) ? error : withoutLesson(error);
     });
   }

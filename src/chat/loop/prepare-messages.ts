@@ -3,13 +3,14 @@ import type { RunContext } from '../../core/runs/run.ts';
 import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { createTemplateBudget, expandTemplate } from '../messages/expand-template.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
+import { openReturned } from '../thoughts/open-returned.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
 /** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
 export function prepareMessages(
   request: ChatRequest,
   run: RunContext,
-  { services, variables, hasTools }: Pick<PreparedChat, 'services' | 'variables'> & { hasTools: boolean },
+  { services, variables, model: found, hasTools }: Pick<PreparedChat, 'services' | 'variables' | 'model'> & { hasTools: boolean },
 ): MaybePromise<ChatMessage[]> {
   const { model = request.model } = run;
   const isInline = request.hasExecutedCalls === true && !hasTools && request.callerFunctions.length === 0;
@@ -18,7 +19,10 @@ export function prepareMessages(
     hasTools,
     isTask: request.purpose === 'task',
   });
-  const restoring = whenThere(withTranscripts, (messages) => services.continuations.restore(run.caller, messages));
+  const opening = { callerId: run.caller.id, model: found.record, seals: services.thoughtSeals };
+  const restoring = whenThere(withTranscripts, (messages) =>
+    services.continuations.restore(run.caller, openReturned(messages, opening), found.record.id),
+  );
   return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }
 

@@ -1,5 +1,6 @@
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
+import type { ThoughtSeals } from '../../core/chat/thought.ts';
 import type { FoundModel, ModelFinder, ModelRequest } from '../../core/models/model.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
@@ -15,6 +16,7 @@ export interface ChatServices {
   tools: ToolFinder;
   continuations: Pick<Continuations, 'save' | 'saveDerived' | 'restore'>;
   transcripts: Pick<RunTranscripts, 'restore'>;
+  thoughtSeals: ThoughtSeals;
   settings: {
     taskModel: string | undefined;
     taskModelExternal: string | undefined;

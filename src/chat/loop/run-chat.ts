@@ -15,6 +15,7 @@ import { limitReached, runRound, usageEvents, type ToolRound } from '../tool-cal
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { forcedChoiceIn, requestCall, type ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 import { requestLastAnswer, requestTurn, type Turn } from '../turns/request-turn.ts';
+import { thoughtBefore } from '../thoughts/thought-fields.ts';
 import { createTurnSeparator, type TurnSeparator } from '../turns/separate-turns.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
 import { changeData } from '../config/config-update.ts';
@@ -69,7 +70,8 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
       case 'return_calls': {
         const calls = await chat.saveForClient(step.calls, transcript.added);
         transcript.recordReturned(step.calls, calls);
-        await emit([...calls.map((call): ChatEvent => ({ type: 'tool-call', call })), { type: 'finish', reason: 'tool_calls' }]);
+        const returned = calls.map((call): ChatEvent => ({ type: 'tool-call', call }));
+        await emit([...thoughtBefore(transcript.added), ...returned, { type: 'finish', reason: 'tool_calls' }]);
         return undefined;
       }
       case 'hand_off':

@@ -3,6 +3,7 @@ import type { ApprovalRule, PendingApproval } from '../user-input/approval.ts';
 import type { PendingConnect } from '../user-input/connect.ts';
 import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import type { RunEvent } from './run-event.ts';
+import type { ReturnedThought } from './thought.ts';
 
 /** A part of a message. Parts other than text (images, audio, files) are passed on unchanged. */
 export type ContentPart = { type: 'text'; text: string } | ({ type: string } & JsonObject);
@@ -13,6 +14,8 @@ export interface ToolCall {
   id: string;
   name: string;
   arguments: string;
+  /** The client's own id of a call that it has returned, where `id` follows from the conversation. */
+  sentId?: string;
   /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
   extra?: JsonObject;
 }
@@ -38,6 +41,8 @@ export interface AssistantMessage {
   toolCalls: ToolCall[];
   /** The end of a textual `content` that functions have said while the calls ran, not the model. */
   said?: string;
+  /** What the client has returned unread; absent once it is opened. */
+  returned?: readonly ReturnedThought[];
   extra?: JsonObject;
 }
 export interface ToolMessage {
@@ -159,6 +164,8 @@ export interface ChatRequest {
   completion?: TextCompletion;
   /** Calls of the caller's functions get ids that follow from this and from the call, because its wire format can do without ids. */
   callIdSeed?: string;
+  /** The client returns what the model wants back with its calls, because its wire format has a place for it. */
+  returnsThoughts?: true;
   /** Only one call of the caller's functions is returned at a time, because its wire format has room for one. */
   returnsOneCall?: true;
   /** What the request asked for and does not get; the run emits it. */

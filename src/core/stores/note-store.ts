@@ -36,7 +36,7 @@ export interface NoteStore {
 
 /**
  * `approval`: remembered decisions. `state`: the state of functions. `config`: what functions and hand-offs changed in a chat. `continuation`: results
- * of calls that ran beside calls of the caller's functions. `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run
+ * of calls that ran beside calls of the caller's functions, and what the model wants back with these. `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run
  * did. `conversation`: the messages of a chat over a socket. `login`: the tokens of somebody who is signed in to the console.
  */
 export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript' | 'conversation' | 'login';

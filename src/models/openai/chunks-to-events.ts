@@ -31,6 +31,8 @@ interface Choice {
   splitter: ReasoningSplitter | undefined;
   hasReasoningField: boolean;
   details: ReasoningDetails | undefined;
+  /** Gemini's signature of a message; those of calls are with the calls. */
+  signature: JsonObject | undefined;
   hasDelta: boolean;
   finish: string | undefined;
 }
@@ -114,8 +116,8 @@ export class CompletionReader {
       const { templates, model, caller } = this.#context;
       templates.learn(model, splitter?.opensInTemplate, caller);
       const calls = choice.calls.finish();
-      const fields = calls.length === 0 ? undefined : choice.details?.fields();
-      if (fields !== undefined) events.push(at(choice.index, { type: 'thought', fields }));
+      const thought = { ...choice.signature, ...choice.details?.fields() };
+      if (calls.length > 0 && Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
       for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
       endings.push(at(choice.index, { type: 'finish', reason: toFinishReason(choice.finish, calls.length > 0) }));
     }
@@ -134,6 +136,7 @@ export class CompletionReader {
       splitter: undefined,
       hasReasoningField: false,
       details: undefined,
+      signature: undefined,
       hasDelta: false,
       finish: undefined,
     };
@@ -184,6 +187,7 @@ export class CompletionReader {
     if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);
     const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));
+    if (fields?.['extra_content'] !== undefined) choice.signature = { extra_content: fields['extra_content'] };
   }
 
   #readText(text: string, choice: Choice, events: ModelEvent[]): void {

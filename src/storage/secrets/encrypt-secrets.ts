@@ -16,13 +16,14 @@ const keyLabels = {
   credential: 'toolwharf credentials of people v1',
   oauth_client: 'toolwharf registrations with authorization servers v1',
   sign_in: 'toolwharf sign-ins of people v1',
+  thought: 'toolwharf thoughts that clients return v1',
   login: 'toolwharf logins at the console v1',
 } as const;
 
 /** The field to which a ciphertext is bound: copied to another record or field, it cannot be decrypted. */
 export interface SecretField {
   id: string;
-  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, `credential:<server>`, a redirect address, `begun`, `pending`, caller and server of a sign-in, or the kind of a note. */
+  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, `credential:<server>`, a redirect address, `begun`, `pending`, caller and server of a sign-in, `thought`, or the kind of a note. */
   field: string;
 }
 

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { answerOf } from '../chat-services.ts';
 import type { ChatServices } from '../../../src/chat/loop/prepared-chat.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
+import { memorySeals } from '../../_support/memory-stores.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { defaultSelectionTemplate } from '../../../src/chat/modes/prompt/selection-prompt.ts';
 import { defaultContextTemplate } from '../../../src/chat/messages/inject-file-context.ts';
@@ -17,6 +18,7 @@ function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { setting
     models: finderOf({}),
     tools: offering(),
     continuations: memoryContinuations(),
+    thoughtSeals: memorySeals(),
     transcripts: memoryTranscripts(),
     newCallId: () => `call_${++id}`,
     now: () => 0,

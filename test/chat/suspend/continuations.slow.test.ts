@@ -1,13 +1,22 @@
 import { expect, it } from 'vitest';
-import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
-import { continuationsCharacters } from '../../../src/chat/suspend/continuations.ts';
+import { ann, bob, call, executed, memoryContinuations, own, turnOf } from '../../_support/continuations.ts';
+import { continuationsCharacters, continuationsLimit } from '../../../src/chat/suspend/continuations.ts';
 
 it('evicts the oldest turns of a caller with too much text, and nobody else’s', async () => {
   const continuations = memoryContinuations();
   const text = 'x'.repeat(continuationsCharacters / 2);
-  await continuations.save(bob, [call('b')], executed('b'));
-  for (const id of ['a', 'b']) await continuations.save(ann, [call(id)], executed(id, text));
-  expect(await continuations.restore(ann, [own('a')])).toEqual([own('a')]);
-  expect(await continuations.restore(ann, [own('b')])).toEqual(executed('b', text));
-  expect(await continuations.restore(bob, [own('b')])).toEqual(executed('b'));
+  await continuations.save(bob, turnOf([call('b')], executed('b')));
+  for (const id of ['a', 'b']) await continuations.save(ann, turnOf([call(id)], executed(id, text)));
+  expect(await continuations.restore(ann, [own('a')], 'model')).toEqual([own('a')]);
+  expect(await continuations.restore(ann, [own('b')], 'model')).toEqual(executed('b', text));
+  expect(await continuations.restore(bob, [own('b')], 'model')).toEqual(executed('b'));
+});
+
+it('evicts the oldest turns of a caller with too many, and nobody else’s', async () => {
+  const many = memoryContinuations();
+  await many.save(bob, turnOf([call('0')], executed('0')));
+  for (let n = 0; n < continuationsLimit; n++) await many.save(ann, turnOf([call(`${n}`)], executed(`${n}`)));
+  expect(await many.restore(ann, [own('0')], 'model')).toEqual([own('0')]);
+  expect(await many.restore(ann, [own('1')], 'model')).toEqual(executed('1'));
+  expect(await many.restore(bob, [own('0')], 'model')).toEqual(executed('0'));
 });

@@ -86,6 +86,11 @@ describe.each([true, false])('streaming: %s', (isStream) => {
     expect(messages(1)[1]).toMatchObject({ tool_calls: [{ id: 'c1', ...signed }] });
   });
 
+  it('the signature of a message goes back with its calls', async () => {
+    const { messages } = await askOver([[signed, callOf('act')]], { stream: isStream });
+    expect(messages(1)[1]).toMatchObject({ role: 'assistant', ...signed, tool_calls: [{ id: 'c1' }] });
+  });
+
   it('signed details of its thoughts go back as they were, put together', async () => {
     const text = (words: string, more: JsonObject = {}): JsonObject => ({
       type: 'reasoning.text',

@@ -7,6 +7,7 @@ import type { FakeBrowser, FakeBrowserOptions } from '../../_support/fake-browse
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { documentWith } from '../../tools/scripted-send.ts';
+import { memoryNotes } from '../../_support/memory-stores.ts';
 import { toolsFolder } from '../../_support/tools-folder.ts';
 import { askPlainly, bankGateway, decide, linkOf, readRun, storesIn, visit } from '../approvals/approval-fixture.ts';
 import { waitFor } from '../../_support/wait-for.ts';
@@ -30,7 +31,9 @@ interface Meeting {
 /** The whole gateway on a real port. */
 async function meet(...turns: ScriptStep[][]): Promise<Meeting> {
   const model = new ScriptedModel(...turns);
-  const app = await testApp({}, { backends: [backendOf(model)] });
+  // Turns are found only in the conversation itself.
+  const continuation = { ...memoryNotes(), find: async () => undefined };
+  const app = await testApp({}, { backends: [backendOf(model)], noteStores: { continuation } });
   closers.push(() => app.close());
   const url = await listenOn(app);
   return {
@@ -131,6 +134,31 @@ describe('a conversation over the socket', () => {
     expect(read(meeting)).toEqual(both);
     await say(browser, 'Sure?', { tool_servers, tools });
     expect(read(meeting)).toEqual([...both, 'assistant: Both are there.', 'user: Sure?']);
+  });
+
+  it.each([true, false])('gives the model back what it wants with its calls, with functions of the gateway: %s', async (hasServer) => {
+    const tools = [{ type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }];
+    const body = { tools, ...(hasServer && { tool_servers }) };
+    const signed = { extra_content: { google: { thought_signature: 'c2ln' } } };
+    const meeting = await meet(
+      [
+        { type: 'reasoning', text: 'I have ', field: 'reasoning' },
+        { type: 'reasoning', text: 'to act.', field: 'reasoning' },
+        { type: 'thought', fields: { reasoning_details: [1] } },
+        { type: 'tool-call', call: { id: 'c1', name: 'mine', arguments: '{}', extra: signed } },
+        { type: 'finish', reason: 'tool_calls' },
+      ],
+      says('Done.'),
+    );
+    const browser = await meeting.connect();
+    await say(browser, 'Call it.', body);
+    const messages = [{ role: 'tool', tool_call_id: 'c1', content: 'done' }];
+    browser.send({ type: 'message', data: { model: 'model', messages, ...body } });
+    await browser.next('assistant_end');
+    expect(meeting.model.requests[1]?.messages[1]).toMatchObject({
+      toolCalls: [{ id: 'c1', extra: signed }],
+      extra: { reasoning: 'I have to act.', reasoning_details: [1] },
+    });
   });
 
   it('answers two messages at once one after the other, and the second knows the first answer [S1-7]', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { answerChat } from '../../../src/chat/loop/answer-chat.ts';
 import { pullFrom } from '../../_support/emit-and-pull.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
+import { memorySeals } from '../../_support/memory-stores.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { timeoutMessage } from '../../../src/chat/tool-calls/execute-tool-call.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
@@ -255,6 +256,7 @@ describe('a call', () => {
       models: finderOf({ model }),
       tools: offering(tool),
       continuations: memoryContinuations({ now: () => time }),
+      thoughtSeals: memorySeals(),
       transcripts: memoryTranscripts(),
       settings: { ...settings, functionCalling: 'native', maxToolRounds: 10, toolTimeoutMs: 1_000 },
       newCallId: () => 'call',

@@ -69,6 +69,19 @@ describe('a model that cannot answer', () => {
     expect(gateway.asked()).toEqual({ own: 1, other: 1 });
   });
 
+  it('leaves what only it can read to itself: its fallback gets its turn without, and keeps its own', async () => {
+    const signed = (name: string): ScriptStep[] => [
+      { type: 'thought', fields: { reasoning_details: [{ data: `of ${name}` }] } },
+      ...calls(['now', {}]),
+    ];
+    const gateway = await fallingBack({ own: { turns: [signed('own'), [down]] }, other: { turns: [signed('other'), says('noon')] } });
+    expect((await gateway.ask(withClock)).text).toBe('noon');
+    const turns = gateway.scripts['other']?.requests
+      .at(-1)
+      ?.messages.flatMap((message) => (message.role === 'assistant' ? [message.extra] : []));
+    expect(turns).toEqual([undefined, { reasoning_details: [{ data: 'of other' }] }]);
+  });
+
   it('is replaced once after a 500, and the fallback is not again', async () => {
     const gateway = await fallingBack({ own: { turns: [[failed]] }, other: { turns: [[failed]] }, third: { turns: [says('no')] } });
     const seen = await gateway.ask(plain);

@@ -1,4 +1,5 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
+import type { ThoughtSealer } from '../../../core/chat/thought.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 
@@ -15,6 +16,8 @@ export interface AnswerHead {
   /** Seconds since 1970. */
   created: number;
   model: string;
+  /** Absent where nothing that a model wants back can be in the answer. */
+  thoughts?: Pick<ThoughtSealer, 'seal'> | undefined;
 }
 
 export interface StreamEncoder {

@@ -62,7 +62,8 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       partial.note(event);
       if (event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
     };
-    const head: AnswerHead = { runId: run.runId, requestId: request.id, created: created ?? Math.floor(options.now() / 1000), model };
+    const time = created ?? Math.floor(options.now() / 1000);
+    const head: AnswerHead = { runId: run.runId, requestId: request.id, created: time, model, thoughts: run.thoughts };
     // The client disconnected before this point, so no `close` event will follow.
     if (reply.raw.destroyed) controller.abort(new DOMException('The client disconnected', 'AbortError'));
     try {

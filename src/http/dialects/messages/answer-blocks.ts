@@ -3,7 +3,6 @@ import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { textOfResult } from '../../../chat/results/result-text.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
-import { sealThought } from './thinking-signature.ts';
 import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
 /** Which blocks a client is shown besides text and its own calls. */
@@ -14,9 +13,8 @@ export interface ShownBlocks {
 }
 
 /** The block that an event becomes, other than text and thinking, which grow; undefined if there is none. */
-export function blockOf(event: ChatEvent, { showsThinking, showsCalls }: ShownBlocks, model: string): JsonObject | undefined {
+export function blockOf(event: ChatEvent, { showsCalls }: Pick<ShownBlocks, 'showsCalls'>): JsonObject | undefined {
   if (event.type === 'tool-call') return callBlock(event.call);
-  if (event.type === 'thought') return showsThinking ? { type: 'redacted_thinking', data: sealThought(model, event.fields) } : undefined;
   return event.type === 'run-event' && showsCalls ? executedBlock(event.event) : undefined;
 }
 
@@ -32,7 +30,7 @@ export function inputTextOf({ type, input }: JsonObject): string | undefined {
 
 function callBlock(call: ToolCall): JsonObject {
   const input = parseExactly(withCanonicalArguments(call).arguments) as JsonObject;
-  return { ...call.extra, type: 'tool_use', id: call.id, name: call.name, input, caller: { type: 'direct' } };
+  return { type: 'tool_use', id: call.id, name: call.name, input, caller: { type: 'direct' } };
 }
 
 /** Calls within another call are its own business. */

@@ -1,4 +1,5 @@
 import { modelThatAnswers } from '../../../core/chat/caller-warning.ts';
+import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
@@ -7,7 +8,7 @@ import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { blockOf, inputTextOf, openingOf, type ShownBlocks } from './answer-blocks.ts';
 import { createAnswerEnding, toUsage } from './answer-ending.ts';
 import { messagesErrorBody } from './messages-errors.ts';
-import { signThinking } from './thinking-signature.ts';
+import { AnswerThoughts } from './answer-thoughts.ts';
 
 /** How an answer is written. Stored with suspended runs. */
 export interface MessageOptions extends ShownBlocks {
@@ -43,11 +44,12 @@ function frame(type: string, fields: JsonObject): string {
  */
 function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEncoder {
   const ending = createAnswerEnding(options.stopSequences);
+  const thoughts = new AnswerThoughts(head.thoughts);
   let { model } = head;
   let isBegun = false;
   let index = -1;
   /** The block that is growing, with its delta up to the text. */
-  let open: { type: 'text' | 'thinking'; prefix: string; field?: string | undefined } | undefined;
+  let open: { type: 'text' | 'thinking'; prefix: string; characters: number; field?: string | undefined } | undefined;
 
   const begin = (): string => {
     if (isBegun) return '';
@@ -55,12 +57,15 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
     const unknown = { stop_reason: null, stop_sequence: null, stop_details: null, usage: { ...toUsage(undefined), ...emptyUsage } };
     return frame('message_start', { message: { ...messageHead({ ...head, model }), content: [], ...unknown, ...emptyFields } });
   };
-  const close = (): string => {
+  const close = (call?: JsonObject): string => {
     if (open === undefined) return '';
-    const { type, field } = open;
+    const ended = open;
     open = undefined;
-    const signature = type === 'thinking' ? { type: 'signature_delta', signature: signThinking(head.model, field) } : undefined;
-    return `${signature === undefined ? '' : frame('content_block_delta', { index, delta: signature })}${frame('content_block_stop', { index })}`;
+    if (ended.type === 'text') return frame('content_block_stop', { index });
+    const { signature, blocks } = thoughts.end(ended, call);
+    const delta = { type: 'signature_delta', signature };
+    const stopped = `${frame('content_block_delta', { index, delta })}${frame('content_block_stop', { index })}`;
+    return `${stopped}${blocks.map(whole).join('')}`;
   };
   const start = (block: JsonObject): string => {
     const before = begin() + close();
@@ -72,9 +77,12 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
     `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}_delta","${type}":`;
   const grow = (type: 'text' | 'thinking', text: string, field?: string): string => {
     if (text === '') return '';
-    if (open?.type === type && open.field === field) return `${open.prefix}${JSON.stringify(text)}}}\n\n`;
+    if (open?.type === type && open.field === field) {
+      open.characters += text.length;
+      return `${open.prefix}${JSON.stringify(text)}}}\n\n`;
+    }
     const started = start(type === 'text' ? { type, text: '', citations: null } : { type, thinking: '', signature: '' });
-    open = { type, prefix: prefixOf(type), field };
+    open = { type, prefix: prefixOf(type), characters: text.length, field };
     return `${started}${open.prefix}${JSON.stringify(text)}}}\n\n`;
   };
   const whole = (block: JsonObject): string => {
@@ -82,6 +90,14 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
     const delta = input === undefined ? '' : { type: 'input_json_delta', partial_json: input };
     const started = start(openingOf(block));
     return `${started}${delta === '' ? '' : frame('content_block_delta', { index, delta })}${frame('content_block_stop', { index })}`;
+  };
+
+  /** What the model wants back with a call of the caller. */
+  const beforeCall = (event: ChatEvent): string => {
+    if (event.type !== 'tool-call' || !options.showsThinking) return '';
+    const { extra } = event.call;
+    if (open?.type === 'thinking') return close(extra);
+    return thoughts.end(undefined, extra).blocks.map(whole).join('');
   };
 
   return {
@@ -92,11 +108,12 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
       if (isOfFurtherChoice(event)) return '';
       if (event.type === 'text') return grow('text', event.text);
       if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : '';
+      if (event.type === 'thought') thoughts.note(event.fields);
       ending.note(event);
       if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
       if (event.type === 'extra') return grow('text', refusalIn(event));
-      const block = blockOf(event, options, head.model);
-      return block === undefined ? '' : whole(block);
+      const block = blockOf(event, options);
+      return block === undefined ? '' : beforeCall(event) + whole(block);
     },
     end() {
       const last = frame('message_delta', { delta: { ...ending.stop(), container: null }, usage: ending.usage(), ...ending.ownFields() });
@@ -109,16 +126,27 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
 /** Collects events into one message. */
 function createMessageCollector(head: AnswerHead, options: MessageOptions): AnswerCollector {
   const ending = createAnswerEnding(options.stopSequences);
+  const thoughts = new AnswerThoughts(head.thoughts);
   const content: JsonObject[] = [];
   let { model } = head;
   let open: { type: 'text' | 'thinking'; pieces: string[]; field?: string | undefined } | undefined;
 
-  function close(): void {
+  function close(call?: JsonObject): void {
     if (open === undefined) return;
     const text = open.pieces.join('');
     if (open.type === 'text') content.push({ type: 'text', text, citations: null });
-    else content.push({ type: 'thinking', thinking: text, signature: signThinking(head.model, open.field) });
+    else {
+      const { signature, blocks } = thoughts.end({ field: open.field, characters: text.length }, call);
+      content.push({ type: 'thinking', thinking: text, signature }, ...blocks);
+    }
     open = undefined;
+  }
+  function closeBeforeCall(event: ChatEvent): void {
+    if (event.type !== 'tool-call' || !options.showsThinking) return close();
+    const { extra } = event.call;
+    if (open?.type === 'thinking') return close(extra);
+    close();
+    content.push(...thoughts.end(undefined, extra).blocks);
   }
   function grow(type: 'text' | 'thinking', text: string, field?: string): void {
     if (text === '') return;
@@ -134,12 +162,13 @@ function createMessageCollector(head: AnswerHead, options: MessageOptions): Answ
       if (isOfFurtherChoice(event)) return;
       if (event.type === 'text') return grow('text', event.text);
       if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : undefined;
+      if (event.type === 'thought') thoughts.note(event.fields);
       ending.note(event);
       if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
       if (event.type === 'extra') return grow('text', refusalIn(event));
-      const block = blockOf(event, options, head.model);
+      const block = blockOf(event, options);
       if (block === undefined) return;
-      close();
+      closeBeforeCall(event);
       content.push(block);
     },
     body() {

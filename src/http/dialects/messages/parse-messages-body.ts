@@ -34,6 +34,7 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
     parameters: { ...modelParams(wire['params']), ...modelParameters(body) },
     purpose: 'chat',
     ...(hasExecutedCalls && { hasExecutedCalls: true }),
+    ...(showsThinking(body.thinking) && { returnsThoughts: true }),
     ...(warnings.length > 0 && { warnings }),
   };
   const options: MessageOptions = {

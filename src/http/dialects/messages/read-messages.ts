@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat/chat.ts';
+import type { ReturnedThought } from '../../../core/chat/thought.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
-import { ReturnedJson } from '../requests/returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
 import { partsOfBlock, toContent, toParts, type ContentLocation } from './read-content.ts';
-import { reasoningIn, type ReasoningReader } from './thinking-signature.ts';
 
 const id = z.string().min(1).max(1_000_000);
 const callBlock = z.looseObject({ id, name: z.string(), input: z.unknown() });
@@ -26,17 +25,16 @@ interface ReadConversation {
 }
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
-export function readConversation({ messages, system, model }: Pick<CountedBody, 'messages' | 'system' | 'model'>): ReadConversation {
+export function readConversation({ messages, system }: Pick<CountedBody, 'messages' | 'system'>): ReadConversation {
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
   const read: ChatMessage[] = systemMessage(system ?? '', { path: 'system', isNew: true });
   let hasExecutedCalls = false;
-  const returned = new ReturnedJson();
   for (const [index, { role, content }] of messages.entries()) {
     const location = { path: `messages.${index}.content`, isNew: index > lastAnswer };
     if (role === 'system') read.push(...systemMessage(content, location));
     else if (role === 'user') read.push(...userMessages(content, location));
     else {
-      const turn = new AssistantTurn({ model, returned });
+      const turn = new AssistantTurn();
       turn.read(content, location);
       read.push(...turn.messages);
       hasExecutedCalls ||= turn.hasExecutedCalls;
@@ -100,16 +98,11 @@ function isPlainResult(block: Block): block is Block & { tool_use_id: string; co
 class AssistantTurn {
   readonly messages: ChatMessage[] = [];
   hasExecutedCalls = false;
-  readonly #reader: ReasoningReader;
   #parts: ContentPart[] = [];
   #calls: ToolCall[] = [];
   #hasExecuted = false;
   #results: ToolMessage[] = [];
-  #reasoning: JsonObject = {};
-
-  constructor(reader: ReasoningReader) {
-    this.#reader = reader;
-  }
+  #returned: ReturnedThought[] = [];
 
   read(content: string | readonly Block[], location: ContentLocation): void {
     if (typeof content === 'string') this.#parts = toParts(content, location);
@@ -131,11 +124,11 @@ class AssistantTurn {
         return;
       case 'thinking':
       case 'redacted_thinking':
-        this.#addReasoning(reasoningIn(block as JsonObject, this.#reader) ?? {});
+        this.#addThought(block);
         return;
       case 'tool_use':
       case 'mcp_tool_use':
-        this.#calls.push(toCall(block, location));
+        this.#addCall(toCall(block, location));
         this.#hasExecuted ||= block.type === 'mcp_tool_use';
         this.hasExecutedCalls ||= this.#hasExecuted;
         return;
@@ -143,22 +136,26 @@ class AssistantTurn {
     }
   }
 
-  #addReasoning(fields: JsonObject): void {
-    for (const [field, value] of Object.entries(fields)) {
-      const before = this.#reasoning[field];
-      this.#reasoning[field] = typeof before === 'string' && typeof value === 'string' ? before + value : value;
-    }
+  #addCall(call: ToolCall): void {
+    this.#calls.push(call);
+    this.#returned = this.#returned.map((thought) => ({ callId: call.id, ...thought }));
   }
 
-  /** Reasoning goes back with calls only, as in the loop: some backends refuse it with an answer. */
+  #addThought(block: Block): void {
+    const { type, thinking: shown, signature, data } = block;
+    const text = type === 'thinking' ? signature : data;
+    if (typeof text !== 'string' || text === '') return;
+    if (type === 'redacted_thinking') this.#returned.push({ text, block: { type, data: text } });
+    else if (typeof shown === 'string') this.#returned.push({ text, shown, block: { type, thinking: shown, signature: text } });
+  }
+
   #endRound(): void {
     const text = toContent(this.#parts);
-    const hasReasoning = this.#calls.length > 0 && Object.keys(this.#reasoning).length > 0;
     const message: AssistantMessage = {
       role: 'assistant',
       content: text === '' ? null : text,
       toolCalls: this.#calls,
-      ...(hasReasoning && { extra: this.#reasoning }),
+      ...(this.#returned.length > 0 && { returned: this.#returned }),
     };
     if (text !== '' || this.#calls.length > 0) this.messages.push(message);
     this.messages.push(...this.#results);
@@ -166,7 +163,7 @@ class AssistantTurn {
     this.#calls = [];
     this.#hasExecuted = false;
     this.#results = [];
-    this.#reasoning = {};
+    this.#returned = [];
   }
 }
 
@@ -176,11 +173,5 @@ function isPlainCall(block: Block): block is Block & { id: string; name: string;
 
 function toCall(block: Block, { path }: ContentLocation): ToolCall {
   const { id: callId, name, input } = isPlainCall(block) ? block : parseFields(callBlock, block, path);
-  const { extra_content: signed } = block;
-  return {
-    id: callId,
-    name,
-    arguments: JSON.stringify(isJsonObject(input) ? input : {}),
-    ...(isJsonObject(signed) && { extra: { extra_content: signed } }),
-  };
+  return { id: callId, name, arguments: JSON.stringify(isJsonObject(input) ? input : {}) };
 }

@@ -50,7 +50,9 @@ interface OpenCall {
 function toCalls({ tool_calls: calls }: WireMessage, seed: ConversationSeed): OpenCall[] {
   return (calls ?? []).map(({ id: sentId, function: { name, arguments: args } }, position) => {
     const call = { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) };
-    return { call: { ...call, id: derivedCallId(seed.value, position, call) }, sentId };
+    const id = derivedCallId(seed.value, position, call);
+    const isOwn = typeof sentId === 'string' && sentId !== '' && sentId !== id;
+    return { call: { ...call, id, ...(isOwn && { sentId }) }, sentId };
   });
 }
 

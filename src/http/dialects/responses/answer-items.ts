@@ -1,6 +1,7 @@
 import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat/chat.ts';
 import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { RunEvent } from '../../../core/chat/run-event.ts';
+import type { AnswerHead } from '../answers/answer-format.ts';
 import { approvalRequestId } from './approval-request-id.ts';
 import { customInput, labelOfServer, searchArguments, type OriginalTool } from './caller-tools.ts';
 import { ItemList } from './item-list.ts';
@@ -14,8 +15,8 @@ interface ItemOptions {
   key: string;
   /** By the name of the offered function, where it differs. */
   originals: Readonly<Record<string, OriginalTool>>;
-  /** Adds what the client has to return for the model to continue its reasoning. */
-  keepsReasoning: boolean;
+  /** Seals what the client has to return for the model to continue its reasoning; absent if it does not. */
+  thoughts: AnswerHead['thoughts'];
   /** Labels of MCP servers whose tools are not listed again. */
   listed: readonly string[];
   /** Writes also the gateway's own notices about an item, as text. */
@@ -35,7 +36,7 @@ export class AnswerItems {
   constructor(options: ItemOptions, events: ItemEvents) {
     this.#options = options;
     this.#items = new ItemList(events, options.key);
-    this.#texts = new TextItems(this.#items, options.keepsReasoning);
+    this.#texts = new TextItems(this.#items, options.thoughts);
     this.#calls = new McpCallItems(this.#items, { runId: options.runId, beforeItem: () => this.#texts.end() });
   }
 
@@ -84,8 +85,8 @@ export class AnswerItems {
     this.#calls.abandon();
   }
 
-  #addCallerCall({ id, name, arguments: args }: ToolCall): void {
-    this.#texts.end();
+  #addCallerCall({ id, name, arguments: args, extra }: ToolCall): void {
+    this.#texts.endBeforeCall(extra);
     const { originals } = this.#options;
     const original = Object.hasOwn(originals, name) ? originals[name] : undefined;
     if (original?.isSearch === true) return this.#addSearch(id, args);

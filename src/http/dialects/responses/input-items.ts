@@ -1,14 +1,13 @@
 import type { z } from 'zod';
 import type { RequestedDecision } from '../../../core/user-input/approval.ts';
 import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat/chat.ts';
+import type { ReturnedThought } from '../../../core/chat/thought.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
-import { ReturnedJson } from '../requests/returned-json.ts';
 import { approvalRequestId, runIdOf } from './approval-request-id.ts';
 import { offeredName, parseTools, searchName, type CallerTools } from './caller-tools.ts';
 import { toContent } from './content-parts.ts';
-import { readReasoning } from './kept-reasoning.ts';
 import { itemSchemas } from './request-schema.ts';
 
 /** The `input` of a request in the gateway's types. */
@@ -70,14 +69,13 @@ class ItemReader {
   readonly #listed = new Set<string>();
   readonly #lastOfAssistant: number;
   readonly #approvals: Approvals;
-  readonly #returned = new ReturnedJson();
   #besideDecisions: string | undefined;
   #hasExecutedCalls = false;
   /** The assistant's message that further items join, and the results of its calls that the gateway has executed. */
   #open: AssistantMessage | undefined;
   #results: ToolMessage[] = [];
-  /** What goes with the next calls. */
-  #reasoning: JsonObject | undefined;
+  /** What goes with the next call. */
+  #returned: ReturnedThought[] = [];
 
   constructor(items: readonly JsonObject[]) {
     this.#items = items;
@@ -92,8 +90,7 @@ class ItemReader {
       case 'message':
         return this.#readMessage(item, path);
       case 'reasoning':
-        this.#reasoning = readReasoning(parseFields(itemSchemas.reasoning, item, path).encrypted_content, this.#returned);
-        return undefined;
+        return this.#addThought(parseFields(itemSchemas.reasoning, item, path).encrypted_content);
       case 'function_call': {
         const call = parseFields(itemSchemas.function_call, item, path);
         return this.#addCall(call.call_id, offeredName(call.name, call.namespace), call.arguments);
@@ -173,15 +170,26 @@ class ItemReader {
     // Calls that the gateway executed are a message of their own: the client's results restore the whole turn, which is found only by the client's calls.
     if (this.#results.length > 0) this.#close();
     const open = this.#assistant();
-    if (this.#reasoning !== undefined) open.extra = this.#reasoning;
-    this.#reasoning = undefined;
+    this.#returnWith(open, id);
     open.toolCalls.push({ id, name, arguments: args });
+  }
+
+  #addThought(text: string | null | undefined): void {
+    if (typeof text === 'string') this.#returned.push({ text });
+  }
+
+  #returnWith(turn: AssistantMessage, callId: string): void {
+    if (this.#returned.length === 0) return;
+    turn.returned = [...(turn.returned ?? []), ...this.#returned.map((thought) => ({ ...thought, callId }))];
+    this.#returned = [];
   }
 
   #addExecuted({ id, name, args }: { id: string; name: string; args: string }, result: string): void {
     this.#hasExecutedCalls = true;
     if (this.#open !== undefined && this.#open.toolCalls.length > this.#results.length) this.#close();
-    this.#assistant().toolCalls.push({ id, name, arguments: args });
+    const open = this.#assistant();
+    this.#returnWith(open, id);
+    open.toolCalls.push({ id, name, arguments: args });
     this.#results.push({ role: 'tool', toolCallId: id, name, content: result });
   }
 

@@ -42,6 +42,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     parameters: { ...modelParams(wire['params']), ...parametersOf(body) },
     purpose: !namesTools(body) && isHiddenTask(messages, body.stream ?? false) ? 'task' : 'chat',
     ...(input.hasExecutedCalls && { hasExecutedCalls: true }),
+    ...(keepsReasoning(body) && { returnsThoughts: true }),
     ...(typeof body.max_tool_calls === 'number' && { maxToolCalls: body.max_tool_calls }),
     ...(warnings.length > 0 && { warnings }),
   };
@@ -140,12 +141,16 @@ function responseFormat({ text }: Body): JsonObject | undefined {
   };
 }
 
+/** The next answer builds on a stored one, or the client returns it. */
+function keepsReasoning({ store, include }: Body): boolean {
+  return store === true || include?.includes('reasoning.encrypted_content') === true;
+}
+
 function optionsOf(body: Body, { originals }: CallerTools): ResponseOptions {
   return {
     response: echoedFields(body),
     ...(originals.size > 0 && { tools: Object.fromEntries([...originals].map(([name, tool]) => [name, { ...tool }])) }),
-    // The next answer builds on a stored one.
-    ...((body.store === true || body.include?.includes('reasoning.encrypted_content') === true) && { keepsReasoning: true }),
+    ...(keepsReasoning(body) && { keepsReasoning: true }),
   };
 }
 

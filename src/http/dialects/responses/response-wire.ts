@@ -65,13 +65,15 @@ class ResponseHead {
   readonly runId: string;
   /** Part of the ids of the answer and of its items. */
   readonly key: string;
+  readonly thoughts: AnswerHead['thoughts'];
   readonly #own = new GatewayAnswerFields();
   #fixed: JsonObject;
   #usage: Usage | undefined;
   #reason: FinishReason = 'stop';
 
-  constructor({ runId, created, model, key }: ResponseAnswerHead, { response }: ResponseOptions) {
+  constructor({ runId, created, model, key, thoughts }: ResponseAnswerHead, { response }: ResponseOptions) {
     this.key = key;
+    this.thoughts = thoughts;
     this.runId = runId;
     this.#fixed = { id: responseId(runId, this.key), object: 'response', created_at: created, model, ...response };
   }
@@ -113,7 +115,8 @@ class ResponseHead {
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
   const { tools = {}, keepsReasoning = false, listed = [], showsNotices = false } = options;
   const { runId, key } = head;
-  return new AnswerItems({ runId, key, originals: tools, keepsReasoning, listed, showsNotices }, events);
+  const thoughts = keepsReasoning ? head.thoughts : undefined;
+  return new AnswerItems({ runId, key, originals: tools, thoughts, listed, showsNotices }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */

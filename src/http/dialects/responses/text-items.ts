@@ -1,6 +1,6 @@
 import type { ResponseOutputText } from 'openai/resources/responses/responses';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
-import { writeReasoning } from './kept-reasoning.ts';
+import type { AnswerHead } from '../answers/answer-format.ts';
 import type { ItemList } from './item-list.ts';
 import type { DeltaTarget, ItemStatus, MessageItem, ReasoningItem } from './output-items.ts';
 
@@ -26,15 +26,16 @@ interface OpenReasoning {
 /** The messages and the reasoning of an answer. One of them is open at a time. */
 export class TextItems {
   readonly #items: ItemList;
-  readonly #keepsReasoning: boolean;
+  readonly #thoughts: AnswerHead['thoughts'];
+  #fields: JsonObject = {};
   #message: OpenText | undefined;
   #reasoning: OpenReasoning | undefined;
   #logprobs: ResponseOutputText.Logprob[] = [];
 
-  /** `keepsReasoning`: adds what the client has to return for the model to continue its reasoning. */
-  constructor(items: ItemList, keepsReasoning: boolean) {
+  /** `thoughts`: seals what the client has to return for the model to continue its reasoning. */
+  constructor(items: ItemList, thoughts: AnswerHead['thoughts']) {
     this.#items = items;
-    this.#keepsReasoning = keepsReasoning;
+    this.#thoughts = thoughts;
   }
 
   addText(type: OpenText['type'], text: string): void {
@@ -51,12 +52,19 @@ export class TextItems {
     this.#items.events.emitDelta(open.target, text);
   }
 
-  /** Fields that go back to the backend with the calls that follow; there may be no reasoning that can be shown. */
+  /** Fields that go back to the backend with the calls that follow. */
   addThought(fields: JsonObject): void {
-    if (!this.#keepsReasoning) return;
-    if (this.#reasoning !== undefined) return this.#endReasoning(fields);
+    this.#fields = { ...this.#fields, ...fields };
+  }
+
+  /** Ends what is open before a call of the caller. `call`: what goes back with it. There may be no reasoning that can be shown. */
+  endBeforeCall(call: JsonObject | undefined): void {
+    const isMissing = this.#reasoning === undefined && (call !== undefined || Object.keys(this.#fields).length > 0);
+    this.#endReasoning(call);
     this.#endMessage('completed');
-    this.#items.addWhole({ id: this.#items.newId('rs'), type: 'reasoning', summary: [], encrypted_content: writeReasoning(fields) });
+    const encrypted = isMissing ? this.#sealed({}, call) : undefined;
+    if (encrypted !== undefined)
+      this.#items.addWhole({ id: this.#items.newId('rs'), type: 'reasoning', summary: [], encrypted_content: encrypted });
   }
 
   addExtra(level: 'delta' | 'choice' | 'response', { refusal, logprobs }: JsonObject): void {
@@ -144,7 +152,14 @@ export class TextItems {
     return open;
   }
 
-  #endReasoning(thought: JsonObject = {}): void {
+  /** Undefined if the client does not return it. */
+  #sealed(reasoning: JsonObject, call: JsonObject | undefined): string | undefined {
+    const fields = { ...reasoning, ...this.#fields };
+    this.#fields = {};
+    return this.#thoughts?.seal({ fields, ...(call && { call }) });
+  }
+
+  #endReasoning(call?: JsonObject): void {
     const open = this.#reasoning;
     if (open === undefined) return;
     this.#reasoning = undefined;
@@ -153,7 +168,9 @@ export class TextItems {
     const where = { item_id: item.id, output_index: index, summary_index: 0 };
     const part = { type: 'summary_text' as const, text };
     item.summary = [part];
-    if (this.#keepsReasoning) item.encrypted_content = writeReasoning({ ...(field !== undefined && { [field]: text }), ...thought });
+    const encrypted = this.#sealed(field === undefined ? {} : { [field]: text }, call);
+    // Clients that ask for it leave out reasoning without it.
+    if (encrypted !== undefined) item.encrypted_content = encrypted;
     events.emit('response.reasoning_summary_text.done', { ...where, text });
     events.emit('response.reasoning_summary_part.done', { ...where, part });
     this.#items.end(index, item);

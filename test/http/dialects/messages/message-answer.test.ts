@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
+import type { Thought } from '../../../../src/core/chat/thought.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
 import { messagesErrorBody } from '../../../../src/http/dialects/messages/messages-errors.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
-const head = { runId: 'r', requestId: 'q', created: 0, model: 'm' };
+/** Sealed texts that can be read here. */
+const thoughts = { seal: (thought: Thought) => JSON.stringify(thought) };
+const head = { runId: 'r', requestId: 'q', created: 0, model: 'm', thoughts };
 const everything = { showsThinking: true, showsCalls: true, stopSequences: ['END'] };
 const finish = (reason: 'stop' | 'length' | 'tool_calls' | 'content_filter'): ChatEvent => ({ type: 'finish', reason });
 const runEvent = (type: 'tool.call' | 'tool.result' | 'warning', data: JsonObject): ChatEvent => ({
@@ -51,6 +54,9 @@ function built(events: JsonObject[]): JsonObject {
   return { ...message, ...ended, usage: { ...(message['usage'] as JsonObject), ...(ended['usage'] as JsonObject) }, content };
 }
 
+const thinking = { type: 'thinking', thinking: 'Hm.' };
+const redacted = { type: 'redacted_thinking', data: 'Er' };
+
 const answers: Record<string, ChatEvent[]> = {
   'a text': [{ type: 'text', text: 'a' }, { type: 'text', text: '' }, { type: 'text', text: 'b' }, finish('stop')],
   'thinking, text and calls': [
@@ -60,6 +66,39 @@ const answers: Record<string, ChatEvent[]> = {
     { type: 'thought', fields: { reasoning_details: [] } },
     { type: 'tool-call', call: { id: 'a', name: 'f', arguments: '{"x":1}', extra: { extra_content: { sign: 1 } } } },
     { type: 'tool-call', call: { id: 'b', name: 'g', arguments: 'no JSON' } },
+    finish('tool_calls'),
+  ],
+  'thinking before a signed call': [
+    { type: 'reasoning', text: 'Hm.', field: 'reasoning' },
+    { type: 'thought', fields: { reasoning_details: [] } },
+    { type: 'tool-call', call: { id: 'a', name: 'f', arguments: '{}', extra: { extra_content: { sign: 1 } } } },
+    { type: 'tool-call', call: { id: 'b', name: 'f', arguments: '{}', extra: { extra_content: { sign: 2 } } } },
+    finish('tool_calls'),
+  ],
+  'thinking that Anthropic has signed': [
+    { type: 'reasoning', text: 'H', field: 'thinking' },
+    { type: 'reasoning', text: 'm.', field: 'thinking' },
+    { type: 'thought', fields: { thinking_blocks: [{ ...thinking, signature: 'Eq' }, redacted] } },
+    { type: 'tool-call', call: { id: 'a', name: 'f', arguments: '{}' } },
+    finish('tool_calls'),
+  ],
+  'thinking that Anthropic has redacted': [
+    { type: 'thought', fields: { thinking_blocks: [redacted] } },
+    { type: 'tool-call', call: { id: 'a', name: 'f', arguments: '{}' } },
+    finish('tool_calls'),
+  ],
+  'several blocks that Anthropic has signed': [
+    { type: 'reasoning', text: 'Hm.So.', field: 'thinking' },
+    {
+      type: 'thought',
+      fields: {
+        thinking_blocks: [
+          { ...thinking, signature: 'Eq' },
+          { ...thinking, signature: 'Er' },
+        ],
+      },
+    },
+    { type: 'tool-call', call: { id: 'a', name: 'f', arguments: '{}' } },
     finish('tool_calls'),
   ],
   'calls of the gateway': [
@@ -86,12 +125,29 @@ it.each(Object.entries(answers))('%s is the same, streamed and not', (_name, eve
   expect(built(stream(events))).toEqual(collect(events));
 });
 
+it('carries what the model wants back in signatures, and in redacted blocks without text', () => {
+  const contentOf = (name: string, options?: JsonObject) => collect(answers[name] ?? [], options)['content'] as JsonObject[];
+  const call = expect.objectContaining({ type: 'tool_use' });
+  const sealed = { type: 'redacted_thinking', data: '{"call":{"extra_content":{"sign":2}}}' };
+  const signature = '{"field":"reasoning","fields":{"reasoning_details":[]},"call":{"extra_content":{"sign":1}}}';
+  expect(contentOf('thinking before a signed call')).toEqual([{ ...thinking, signature }, call, sealed, call]);
+  const shown = { ...everything, showsThinking: false };
+  expect(contentOf('thinking before a signed call', shown)).toEqual([call, call]);
+  expect(contentOf('thinking that Anthropic has signed')).toEqual([{ ...thinking, signature: 'Eq' }, redacted, call]);
+  expect(contentOf('thinking that Anthropic has redacted')).toEqual([redacted, call]);
+  const blocks = '[{"type":"thinking","thinking":"Hm.","signature":"Eq"},{"type":"thinking","thinking":"Hm.","signature":"Er"}]';
+  expect(contentOf('several blocks that Anthropic has signed')).toEqual([
+    { type: 'thinking', thinking: 'Hm.So.', signature: `{"field":"thinking","fields":{"thinking_blocks":${blocks}}}` },
+    call,
+  ]);
+});
+
 it('blocks have the shapes of Anthropic', () => {
   expect(collect(answers['thinking, text and calls'] ?? [])['content']).toEqual([
-    { type: 'thinking', thinking: 'Hm.', signature: expect.stringMatching(/^[\w+/]{20,}=*$/) },
+    { type: 'thinking', thinking: 'Hm.', signature: '{"field":"reasoning"}' },
     { type: 'text', text: 'So.', citations: null },
-    { type: 'redacted_thinking', data: expect.stringMatching(/^[\w+/]{20,}=*$/) },
-    { type: 'tool_use', id: 'a', name: 'f', input: { x: 1 }, caller: { type: 'direct' }, extra_content: { sign: 1 } },
+    { type: 'redacted_thinking', data: '{"fields":{"reasoning_details":[]},"call":{"extra_content":{"sign":1}}}' },
+    { type: 'tool_use', id: 'a', name: 'f', input: { x: 1 }, caller: { type: 'direct' } },
     { type: 'tool_use', id: 'b', name: 'g', input: {}, caller: { type: 'direct' } },
   ]);
   expect(collect(answers['calls of the gateway'] ?? [])['content']).toEqual([

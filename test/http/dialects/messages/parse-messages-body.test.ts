@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { parseMessagesBody } from '../../../../src/http/dialects/messages/parse-messages-body.ts';
-import { sealThought, signThinking } from '../../../../src/http/dialects/messages/thinking-signature.ts';
 import type { JsonObject, JsonValue } from '../../../../src/shared/json/json.ts';
 
 const plain = { model: 'm', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] };
@@ -115,30 +114,23 @@ describe('messages', () => {
     ]);
   });
 
-  it('reasoning goes back with calls, and only to the model that wrote it', () => {
-    const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+  it('what the model wants back stays closed, with the call that follows it', () => {
+    const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
     const turn = (...blocks: JsonObject[]) => read({ role: 'user', content: 'Hi' }, { role: 'assistant', content: blocks })[1];
-    const thinking = (model: string, field?: string) => ({ type: 'thinking', thinking: 'Hm.', signature: signThinking(model, field) });
-    const sealed = { type: 'redacted_thinking', data: sealThought('m', { reasoning_details: [{ type: 'x' }], role: 'system' }) };
-    expect(turn(thinking('m', 'reasoning'), sealed, use)).toMatchObject({
-      extra: { reasoning: 'Hm.', reasoning_details: [{ type: 'x' }] },
+    const thinking = { type: 'thinking', thinking: 'Hm.', signature: 'one' };
+    const redacted = { type: 'redacted_thinking', data: 'two' };
+    expect(turn(thinking, use('a'), redacted, use('b'))).toMatchObject({
+      returned: [
+        { text: 'one', shown: 'Hm.', callId: 'a', block: thinking },
+        { text: 'two', callId: 'b', block: redacted },
+      ],
     });
-    expect(turn(sealed, use)).not.toHaveProperty('extra.role');
-    const silent = [
-      thinking('other', 'reasoning'),
-      thinking('m'),
-      thinking('m', 'content'),
-      { ...thinking('m', 'reasoning'), signature: 'EqQB' },
-    ];
-    for (const block of silent) expect(turn(block, use)).not.toHaveProperty('extra.reasoning');
-    expect(turn(thinking('m', 'reasoning'), { type: 'text', text: 'Done.' })).toEqual({
-      role: 'assistant',
-      content: 'Done.',
-      toolCalls: [],
-    });
-    expect(turn({ type: 'redacted_thinking', data: Buffer.from('toolwharf:1:{').toString('base64') }, use)).toMatchObject({
-      role: 'assistant',
-    });
+    for (const unsigned of [
+      { ...thinking, signature: '' },
+      { type: 'thinking', thinking: 'Hm.' },
+      { ...redacted, data: 1 },
+    ])
+      expect(turn(unsigned, use('a'))).not.toHaveProperty('returned');
   });
 
   it('what cannot be read is refused in the question and named in the history', () => {

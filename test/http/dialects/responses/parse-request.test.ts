@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import { parseResponseRequest } from '../../../../src/http/dialects/responses/parse-request.ts';
-import { writeReasoning } from '../../../../src/http/dialects/responses/kept-reasoning.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
 
 const parse = (body: JsonObject): ReturnType<typeof parseResponseRequest> =>
@@ -101,7 +100,8 @@ describe('the items of a conversation', () => {
           { type: 'input_image', image_url: 'data:image/png;base64,AA', detail: 'low' },
         ],
       },
-      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: writeReasoning({ reasoning_content: 'Hm.', role: 'system' }) },
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
+      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: null },
       {
         type: 'message',
         role: 'assistant',
@@ -110,6 +110,7 @@ describe('the items of a conversation', () => {
         content: [{ type: 'output_text', text: 'A ', annotations: [] }],
       },
       { type: 'function_call', call_id: 'c1', name: 'ring', namespace: 'desk', arguments: '{}' },
+      { type: 'reasoning', summary: [], encrypted_content: 'more' },
       { type: 'custom_tool_call', call_id: 'c2', name: 'patch', input: 'a"b' },
       { type: 'function_call_output', call_id: 'c1', output: 'Rang' },
       { type: 'custom_tool_call_output', call_id: 'c2', output: [{ type: 'input_text', text: 'Patched' }] },
@@ -133,7 +134,10 @@ describe('the items of a conversation', () => {
           { id: 'c1', name: 'desk__ring', arguments: '{}' },
           { id: 'c2', name: 'patch', arguments: '{"input":"a\\"b"}' },
         ],
-        extra: { reasoning_content: 'Hm.' },
+        returned: [
+          { text: 'sealed', callId: 'c1' },
+          { text: 'more', callId: 'c2' },
+        ],
       },
       { role: 'tool', toolCallId: 'c1', content: 'Rang' },
       { role: 'tool', toolCallId: 'c2', content: 'Patched' },

@@ -166,7 +166,8 @@ export function createBackgroundResponses({ store, now, log, pause }: Background
       started.run.whenOver?.(release);
       const { caller, format, model } = answer;
       const time = now();
-      const head = { runId: started.run.runId, created: started.created ?? Math.floor(time / 1000), model };
+      const { runId, thoughts } = started.run;
+      const head = { runId, created: started.created ?? Math.floor(time / 1000), model, thoughts };
       const bounded = boundedResponse(format.collect(head));
       const response = bounded.collector.begun();
       const stored = { ...toStored(response, answer), created: time, isRunning: true };

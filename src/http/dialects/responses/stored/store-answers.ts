@@ -55,7 +55,8 @@ export function createResponseSaver({ store, now, log }: ResponseSaverOptions): 
     save: (response, answer) => saver.save(() => add(response, answer)),
     storing(started, answer) {
       const created = started.created ?? Math.floor(now() / 1000);
-      const bounded = boundedResponse(answer.format.collect({ runId: started.run.runId, created, model: answer.model }));
+      const { runId, thoughts } = started.run;
+      const bounded = boundedResponse(answer.format.collect({ runId, created, model: answer.model, thoughts }));
       return saver.storing({ ...started, created }, bounded, async () =>
         bounded.isTooLarge
           ? warnTooLarge(log, { response_id: idOf(bounded.collector.begun()) }, 'a response')
