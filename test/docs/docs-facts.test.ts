@@ -125,6 +125,7 @@ const errorCodes: Record<ErrorCode, true> = {
   upstream_invalid_response: true,
   upstream_line_too_long: true,
   upstream_incomplete: true,
+  model_call_unreadable: true,
   upstream_error: true,
   upstream_timeout: true,
   tool_failed: true,
@@ -194,6 +195,7 @@ const reasons: Record<NonNullable<RequestPurpose['reason']>, true> = {
   form_demanded: true,
   form_refused: true,
   no_words: true,
+  call_unreadable: true,
 };
 
 describe('the page on the API', () => {

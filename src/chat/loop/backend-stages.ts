@@ -2,6 +2,7 @@ import type { FoundModel, ModelBackend } from '../../core/models/model.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { withFilesAtEachTurn } from '../messages/consume-files.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
+import { askOnceMore } from '../modes/ask-once-more.ts';
 import { learnNoTools } from '../modes/learn-no-tools.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { recoverLeakedCalls } from '../modes/native/recover-leaked-calls.ts';
@@ -36,14 +37,25 @@ export function stageBackend(
   const hooked = { hooks: runtime?.hooks, run };
   const path = choice?.path;
 
+  // The same object for the same backend, as `report`.
+  const repeating = new Map<ModelBackend, ModelBackend>();
+  const repeat: Stage = (backend) => {
+    const known = repeating.get(backend) ?? askOnceMore(backend);
+    repeating.set(backend, known);
+    return known;
+  };
   const recoverCalls: Stage = (backend) => recoverLeakedCalls({ backend, newCallId, caller });
   const answerWithoutTools: Stage = (backend) =>
-    answerFromResults({ backend, plain: report(model.backend), onRefusal: (refusal, refused) => learnNoTools(model, refusal, refused) });
+    answerFromResults({
+      backend,
+      plain: repeat(report(model.backend)),
+      onRefusal: (refusal, refused) => learnNoTools(model, refusal, refused),
+    });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
   const selectTools: Stage = (backend) =>
     selectToolsByPrompt({
       backend,
-      task: { backend: report(chooser.backend), model: chooser.name },
+      task: { backend: repeat(report(chooser.backend)), model: chooser.name },
       template: settings.selectionTemplate,
       variables,
       isSingleCall: choice?.isSingleCall === true,
@@ -62,6 +74,8 @@ export function stageBackend(
     report,
     path === 'native' && replayReasoning,
     path === 'native' && recoverCalls,
+    // Once what the backend could not read has been read here, as far as it can be.
+    path !== undefined && repeat,
     path === 'native' && answerWithoutTools,
     path === 'react' && stepByStep,
     // A selection asks hooks itself, about the selection and about the answer, and adds files to the answer.

@@ -12,7 +12,15 @@ export interface RequestPurpose {
   functions?: readonly string[];
   toolChoice?: JsonValue | undefined;
   /** Why the request is repeated in another way. */
-  reason?: 'no_call_made' | 'stop_refused' | 'functions_refused' | 'functions_missed' | 'form_demanded' | 'form_refused' | 'no_words';
+  reason?:
+    | 'no_call_made'
+    | 'call_unreadable'
+    | 'stop_refused'
+    | 'functions_refused'
+    | 'functions_missed'
+    | 'form_demanded'
+    | 'form_refused'
+    | 'no_words';
 }
 
 /** Why an answer failed; the message is the one that its client gets. */

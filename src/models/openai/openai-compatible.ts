@@ -58,7 +58,7 @@ export function createOpenAiBackend(
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (response) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
-      const reader = new CompletionReader({ meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
+      const reader = new CompletionReader({ client, meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
       if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { GatewayError, OutboundError } from '../../core/errors.ts';
+import { GatewayError, OutboundError, UnreadableCallError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import {
   readBytes,
@@ -178,6 +178,17 @@ export class BackendClient {
 
   incomplete(): GatewayError {
     return new GatewayError('upstream_incomplete', `The model backend "${this.name}" ended its stream before its answer was complete.`);
+  }
+
+  /** `reason`: the backend's word for how its answer ended. */
+  brokenOff(reason: string): GatewayError {
+    const message = `The model backend "${this.name}" broke off its answer (finish reason "${reason}"). Try again.`;
+    return new GatewayError('upstream_incomplete', message);
+  }
+
+  /** `reason`: likewise. What the model wrote is not known. */
+  unreadableCall(reason: string): GatewayError {
+    return new UnreadableCallError(this.name, { said: `finish reason "${reason}"` });
   }
 
   lineTooLong(): GatewayError {

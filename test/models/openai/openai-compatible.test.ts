@@ -425,8 +425,8 @@ describe('one whole answer', () => {
   it.each([
     ['a part of JSON', respond(200, '{"choices":[', { 'content-type': 'application/json' })],
     ['no choices', respond(200, { choices: [] })],
-    ['a choice without a message', respond(200, { choices: [{ index: 0, finish_reason: 'stop' }] })],
-    ['a message that is null', respond(200, { choices: [{ index: 0, message: null, finish_reason: 'stop' }] })],
+    ['a choice without a message and an end', respond(200, { choices: [{ index: 0 }] })],
+    ['a message that is null, without an end', respond(200, { choices: [{ index: 0, message: null, finish_reason: null }] })],
     ['a message that is a text', respond(200, { choices: [{ index: 0, message: 'Hello', finish_reason: 'stop' }] })],
     ['a choice that is none', respond(200, { choices: [null] })],
     ['no completion', respond(200, ['x'])],
@@ -445,12 +445,67 @@ describe('one whole answer', () => {
   it.each([
     ['nothing but its end', ['data: [DONE]\n\n']],
     ['chunks without choices', events({ choices: [] })],
-    ['a choice that says nothing', events({ choices: [{ index: 0, finish_reason: 'stop' }] })],
-    ['a message that is null', events({ choices: [{ index: 0, delta: null, finish_reason: 'stop' }] })],
+    ['a choice that says nothing', events({ choices: [{ index: 0, finish_reason: null }] })],
+    ['a message that is null', events({ choices: [{ index: 0, delta: null, finish_reason: null }] })],
   ])('is refused as a stream of %s', async (_, pieces) => {
     const server = await upstream(stream([...pieces, 'data: [DONE]\n\n']));
     const { events: seen, error } = await ask(connect(server));
     expect([seen, error]).toEqual([[], expect.objectContaining({ code: 'upstream_invalid_response', status: 502 })]);
+  });
+
+  it.each([
+    ['whole', respond(200, { choices: [{ index: 0, finish_reason: 'content_filter' }] })],
+    ['whole, with a null', respond(200, { choices: [{ index: 0, message: null, finish_reason: 'content_filter: SAFETY' }] })],
+    ['streamed', stream(events({ choices: [{ index: 0, finish_reason: 'content_filter' }] }, '[DONE]'))],
+    ['streamed, with a null', stream(events({ choices: [{ index: 0, delta: null, finish_reason: 'SAFETY' }] }, '[DONE]'))],
+  ])('may say only how it ended (%s)', async (_how, script) => {
+    const server = await upstream(script);
+    expect(await ask(connect(server))).toEqual({ events: [{ type: 'finish', reason: 'content_filter' }], error: undefined });
+  });
+
+  const call = { index: 0, id: 'c', type: 'function', function: { name: 'get_time', arguments: '{}' } };
+  const withCall = (reason: string, isStream: boolean): Script =>
+    isStream
+      ? stream(
+          events(
+            { choices: [{ index: 0, delta: { content: 'I look.', tool_calls: [call] } }] },
+            { choices: [{ index: 0, delta: {}, finish_reason: reason }] },
+            '[DONE]',
+          ),
+        )
+      : respond(200, { choices: [{ index: 0, message: { content: 'I look.', tool_calls: [call] }, finish_reason: reason }] });
+
+  it.each([
+    ['abort', 'upstream_incomplete'],
+    ['Network_Error', 'upstream_incomplete'],
+    ['function_call_filter: MALFORMED_FUNCTION_CALL', 'model_call_unreadable'],
+  ])('makes no call and is an error if it ended with "%s"', async (reason, code) => {
+    for (const isStream of [false, true]) {
+      const server = await upstream(withCall(reason, isStream));
+      const { events: seen, error } = await ask(connect(server), { stream: isStream });
+      expect(error).toMatchObject({ code, status: 502, message: expect.stringContaining(reason) as string });
+      expect(seen).toEqual(isStream ? [{ type: 'text', text: 'I look.' }] : []);
+    }
+  });
+
+  it('stands with a warning if its finish reason is unknown, and says so of its calls', async () => {
+    const server = await upstream(withCall('flow_halted', true));
+    const { events: seen, error } = await ask(connect(server), { stream: true });
+    expect(error).toBeUndefined();
+    expect(seen).toMatchObject([
+      { type: 'text', text: 'I look.' },
+      { type: 'tool-call' },
+      {
+        type: 'run-event',
+        event: { type: 'warning', data: { code: 'finish_reason_unknown', message: expect.stringContaining('"flow_halted"') as string } },
+      },
+      { type: 'finish', reason: 'tool_calls', unknownReason: 'flow_halted' },
+    ]);
+  });
+
+  it('is not over while its finish reason is the word null', async () => {
+    const server = await upstream(stream(events({ choices: [{ index: 0, delta: { content: 'Hel' }, finish_reason: 'null' }] })));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_incomplete' });
   });
 
   it('keeps the status and the words of an error within it', async () => {
