@@ -162,7 +162,7 @@ function toEventsOf({ client, splitter, numCtx }: Reading): (line: JsonObject) =
       meter.add(lengthOf(thinking) + lengthOf(content));
       if (typeof thinking === 'string' && thinking !== '') events.push({ type: 'reasoning', text: thinking, field: 'thinking' });
       if (typeof content === 'string') events.push(...splitter.push(content));
-      if (Array.isArray(message['tool_calls'])) for (const call of message['tool_calls']) calls.add(call);
+      if (Array.isArray(message['tool_calls'])) for (const call of message['tool_calls']) calls.addWhole(call);
     }
     if (line['done'] !== true) return events;
     if (!hasMessage) throw client.invalid('answers without a message');

@@ -190,7 +190,11 @@ export class CompletionReader {
       this.#context.meter.add(choice.details.add(delta['reasoning_details']));
     }
     if (content !== '') this.#readText(content, choice, events);
-    if (Array.isArray(delta['tool_calls'])) for (const fragment of delta['tool_calls']) choice.calls.add(fragment);
+    const { isWhole } = this.#context;
+    if (Array.isArray(delta['tool_calls']))
+      for (const call of delta['tool_calls'])
+        if (isWhole) choice.calls.addWhole(call);
+        else choice.calls.add(call);
     if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);
     const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));

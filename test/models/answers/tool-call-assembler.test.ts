@@ -145,6 +145,87 @@ const cases: [title: string, fragments: unknown[], calls: string[]][] = [
     ['a get_time {"z":[1,"x"]}', 'b get_time {}'],
   ],
   [
+    'one id under two indexes, and no name with the second',
+    [fragment(0, 'a', 'get_time', ''), fragment(1, 'a', undefined, '{"z"'), fragment(1, undefined, undefined, ':1}')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'one id under two indexes, with {} first',
+    [fragment(0, 'a', 'get_time', '{}'), fragment(1, 'a', 'get_time', '{"z":1}')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'one id under two indexes, with {} last',
+    [fragment(0, 'a', 'get_time', '{"z":1}'), fragment(1, 'a', 'get_time', ''), fragment(2, 'a', 'get_time', '{}')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'one id under two indexes, the same twice',
+    [fragment(0, 'a', 'get_time', '{"z":1}'), fragment(1, 'a', 'get_time', '{"z"'), fragment(1, 'a', undefined, ':1}')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'one id under two indexes, with other arguments',
+    [
+      fragment(0, 'a', 'get_time', ''),
+      fragment(0, 'a', undefined, '{"z":1}'),
+      fragment(1, 'a', 'get_time', ''),
+      fragment(1, 'a', undefined, '{"z":2}'),
+    ],
+    ['a get_time {"z":1}', 'own_1 get_time {"z":2}'],
+  ],
+  [
+    'a new id and the name on every fragment',
+    [
+      fragment(0, 'a', 'get_time', ''),
+      fragment(0, 'b', 'get_time', '{"z"'),
+      fragment(0, 'c', 'get_time', ': {"y": '),
+      fragment(0, 'd', 'get_time', '{"x":"a{'),
+      fragment(0, 'e', 'get_time', '{b"}}}'),
+    ],
+    ['a get_time {"z": {"y": {"x":"a{{b"}}}'],
+  ],
+  [
+    'a new id and the name on every fragment, the first ones empty, then another call',
+    [
+      fragment(0, 'a', 'get_time', ''),
+      fragment(0, 'b', 'get_time', ''),
+      fragment(0, 'c', 'get_time', '{"z":1}'),
+      fragment(0, 'd', 'get_time', '{"z":2}'),
+    ],
+    ['b get_time {"z":1}', 'd get_time {"z":2}'],
+  ],
+  [
+    'a new id and a new index on every fragment',
+    [fragment(0, 'a', 'get_time', '{"z"'), fragment(1, 'b', 'get_time', ':"a'), fragment(2, 'c', undefined, '"}')],
+    ['a get_time {"z":"a"}'],
+  ],
+  [
+    'a new index on every fragment, and no ids',
+    [fragment(0, 'a', 'get_time', ''), fragment(1, undefined, undefined, '{"z"'), fragment(2, undefined, undefined, ':1}')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'two calls at the same time, of one function',
+    [
+      fragment(0, 'a', 'get_time', '{"z"'),
+      fragment(1, 'b', 'get_time', '{"z"'),
+      fragment(0, undefined, undefined, ':1}'),
+      fragment(1, undefined, undefined, ':2}'),
+    ],
+    ['a get_time {"z":1}', 'b get_time {"z":2}'],
+  ],
+  [
+    'a call behind one that broke off',
+    [fragment(0, 'a', 'get_time', '{"z":"Lu'), fragment(0, 'b', 'get_time', '{"z":"Oslo"}')],
+    ['a get_time {"z":"Lu', 'b get_time {"z":"Oslo"}'],
+  ],
+  [
+    'arguments as objects that replace each other',
+    [fragment(0, 'a', 'get_time', { z: 1 }), fragment(0, undefined, undefined, { z: 1, y: 2 })],
+    ['a get_time {"z":1,"y":2}'],
+  ],
+  [
     'arguments of null, or none',
     [fragment(0, 'a', 'get_time', null), fragment(1, 'b', 'get_weather')],
     ['a get_time {}', 'b get_weather {}'],

@@ -110,6 +110,13 @@ describe('a streamed answer', () => {
     expect(events.at(-1)).toEqual({ type: 'finish', reason: 'tool_calls' });
   });
 
+  it('keeps calls without arguments apart', async () => {
+    const calls = ['add', 'add', 'raw'].map((name) => ({ function: { index: 0, name } }));
+    server.answers.push([ollamaLine({ tool_calls: calls }), ollamaEnd()]);
+    const made = (await ask({ tools: [addTool] })).flatMap((event) => (event.type === 'tool-call' ? [event.call.name] : []));
+    expect(made).toEqual(['add', 'add', 'raw']);
+  });
+
   it('makes no call of an answer that was broken off', async () => {
     server.answers.push([
       ollamaLine({ tool_calls: [{ function: { name: 'add', arguments: {} } }] }),
