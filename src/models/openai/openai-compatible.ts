@@ -5,8 +5,9 @@ import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import { isJsonObject } from '../../shared/json/json.ts';
+import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { emitAnswer } from '../answers/answer-stream.ts';
+import { findKind } from '../transport/answer-kind.ts';
 import { BackendClient, type BackendConnection } from '../transport/backend-client.ts';
 import { OutputLimit } from '../answers/output-limit.ts';
 import { readVectors } from '../transport/read-vectors.ts';
@@ -55,8 +56,8 @@ export function createOpenAiBackend(
       isContinuation,
     };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
-    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (response) => {
-      const kind = kindOf(response);
+    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (received) => {
+      const { kind, response } = await findKind(received);
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       const reader = new CompletionReader({ client, meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
       if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
@@ -90,15 +91,6 @@ export function clientOf(connection: OpenAiConnection, send: SendOutbound): Back
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
-/** Decided by the content type alone. A compressed response was not requested and could be a decompression bomb. */
-function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
-  const encoding = response.headers['content-encoding'] ?? 'identity';
-  if (encoding.trim().toLowerCase() !== 'identity') return undefined;
-  const type = (response.headers['content-type'] ?? '').toLowerCase();
-  if (type.includes('text/event-stream')) return 'events';
-  return /^application\/(?:[\w.-]+\+)?json\b/.test(type.trim()) ? 'json' : undefined;
-}
-
 function namesOf(request: ModelRequest): ReadonlySet<string> {
   const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
@@ -116,8 +108,7 @@ export async function listOpenAiModels(connection: OpenAiConnection, send: SendO
   const idleTimeoutMs = Math.min(connection.idleTimeoutMs, limits.modelListTimeoutMs);
   const client = clientOf({ ...connection, firstByteTimeoutMs, idleTimeoutMs }, send);
   const records = await client.exchange('/models', { signal }, async (response) => {
-    requireJson(response, client);
-    return toModelRecords(await client.readJson(response));
+    return toModelRecords(await readJson(response, client));
   });
   if (records === undefined) throw client.invalid('answers without a list of models');
   return records;
@@ -129,8 +120,7 @@ export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Em
   return ({ model, texts, dimensions, signal, caller }) => {
     const body = { model, input: [...texts], encoding_format: 'float', ...(dimensions !== undefined && { dimensions }) };
     return client.exchange('/embeddings', { signal, caller, body }, async (response) => {
-      requireJson(response, client);
-      const { data, usage } = toPayload(await client.readJson(response), client) ?? {};
+      const { data, usage } = toPayload(await readJson(response, client), client) ?? {};
       const entries = Array.isArray(data) ? data.filter(isJsonObject) : [];
       const inOrder = entries.toSorted((one, other) => Number(one['index'] ?? 0) - Number(other['index'] ?? 0));
       const vectors = readVectors(
@@ -143,6 +133,8 @@ export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Em
   };
 }
 
-function requireJson(response: OutboundResponse, client: BackendClient): void {
-  if (kindOf(response) !== 'json') throw client.invalid('answers without JSON');
+async function readJson(received: OutboundResponse, client: BackendClient): Promise<JsonValue> {
+  const { kind, response } = await findKind(received);
+  if (kind !== 'json') throw client.invalid('answers without JSON');
+  return client.readJson(response);
 }

@@ -15,6 +15,7 @@ import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';
+import { decompressAnswer } from './decompress-answer.ts';
 import { readJsonAnswer } from './read-json-answer.ts';
 import { readErrorResponse, toReportedError, toUpstreamError } from './upstream-errors.ts';
 import { writeBody } from './write-body.ts';
@@ -110,8 +111,10 @@ export class BackendClient {
         signal,
         firstByteTimeoutMs,
         idleTimeoutMs,
+        takesCompressed: true,
         ...(made instanceof Promise ? await made : made),
       });
+      response = decompressAnswer(response, this.name);
       if (response.status >= 400) throw await readErrorResponse(response, this.name, this.#mask);
       return await read(response);
     } catch (error) {

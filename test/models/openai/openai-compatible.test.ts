@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { withDerived } from '../../../src/core/chat/derived-parameters.ts';
@@ -451,6 +452,62 @@ describe('one whole answer', () => {
     const server = await upstream(stream([...pieces, 'data: [DONE]\n\n']));
     const { events: seen, error } = await ask(connect(server));
     expect([seen, error]).toEqual([[], expect.objectContaining({ code: 'upstream_invalid_response', status: 502 })]);
+  });
+
+  const plainStream = hello.join('');
+  const plainWhole = JSON.stringify(whole);
+  const compressed = (encoding: string, type: string, bytes: Uint8Array): Script => [
+    head(200, { 'content-type': type, 'content-encoding': encoding, 'content-length': String(bytes.byteLength) }),
+    bytes,
+  ];
+
+  it.each<[string, boolean, Script]>([
+    ['a stream as text/plain', true, stream(hello, { headers: { 'content-type': 'text/plain' } })],
+    ['a stream without a type, in single bytes', true, [head(200, {}), ...Array.from(plainStream), { act: 'finish' }]],
+    [
+      'a stream that begins with a comment',
+      true,
+      stream([': ping\n\n', ...hello], { headers: { 'content-type': 'application/octet-stream' } }),
+    ],
+    ['JSON as text/plain', false, respond(200, `\ufeff \n${plainWhole}`, { 'content-type': 'text/plain; charset=utf-8' })],
+    ['JSON without a type', false, [head(200, { 'content-length': String(Buffer.byteLength(plainWhole)) }), plainWhole]],
+    ['JSON as gzip', false, compressed('gzip', 'application/json', gzipSync(plainWhole))],
+    ['JSON as br, without a type', false, compressed('br', 'text/plain', brotliCompressSync(plainWhole))],
+    ['JSON as zstd', false, compressed('ZSTD', 'application/json', zstdCompressSync(plainWhole))],
+    ['a stream as deflate', true, compressed('deflate', 'text/event-stream', deflateSync(plainStream))],
+  ])('is read as %s', async (_what, isStream, script) => {
+    const server = await upstream(script);
+    const { events: seen, error } = await ask(connect(server), { stream: isStream });
+    expect([fold(seen).text, error]).toEqual(['Hello', undefined]);
+  });
+
+  it.each([
+    ['HTML without a type', [head(200, { 'content-length': '14' }), '<h1>Hello</h1>']],
+    ['words', respond(200, 'Hello')],
+    ['nothing', [head(200, { 'content-length': '0' })]],
+    ['an unknown encoding', compressed('exi', 'application/json', gzipSync(plainWhole))],
+    ['JSON that expands to more than may be read', compressed('gzip', 'application/json', gzipSync(Buffer.alloc(17 * 1024 * 1024, ' ')))],
+  ])('is refused as %s', async (_what, script) => {
+    const server = await upstream(script);
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_invalid_response' });
+    await server.requests[0]?.closed;
+  });
+
+  it('is refused as a compressed line that expands without end', async () => {
+    const server = await upstream(compressed('gzip', 'text/event-stream', gzipSync(Buffer.alloc(8 * 1024 * 1024, 'a'))));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_line_too_long' });
+  });
+
+  it('is cut if its compression ends too early', async () => {
+    const bytes = gzipSync(plainStream);
+    const server = await upstream(compressed('gzip', 'text/event-stream', bytes.subarray(0, bytes.byteLength / 2)));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_incomplete' });
+  });
+
+  it('keeps the words of a compressed error', async () => {
+    const bytes = gzipSync(JSON.stringify({ error: { message: 'No credit' } }));
+    const server = await upstream([head(402, { 'content-encoding': 'gzip', 'content-length': String(bytes.byteLength) }), bytes]);
+    expect((await ask(connect(server))).error).toMatchObject({ status: 402, message: 'No credit' });
   });
 
   it.each([
