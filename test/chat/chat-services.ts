@@ -18,7 +18,7 @@ export function answerOf(request: ChatRequest, run: RunContext, services: ChatSe
 export function answerIn(
   request: ChatRequest,
   run: RunContext,
-  { models, tools }: Pick<ChatServices, 'models' | 'tools'>,
+  { models, tools, newCallId }: Pick<ChatServices, 'models' | 'tools'> & Partial<Pick<ChatServices, 'newCallId'>>,
 ): AsyncGenerator<ChatEvent> {
   let id = 0;
   return answerOf(request, run, {
@@ -26,7 +26,7 @@ export function answerIn(
     tools,
     continuations: memoryContinuations(),
     transcripts: memoryTranscripts(),
-    newCallId: () => `call_${++id}`,
+    newCallId: newCallId ?? (() => `call_${++id}`),
     now: () => 0,
     settings: {
       taskModel: undefined,

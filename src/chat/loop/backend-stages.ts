@@ -9,6 +9,7 @@ import { recoverLeakedCalls } from '../modes/native/recover-leaked-calls.ts';
 import { replayReasoning } from '../modes/native/replay-reasoning.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
+import { uniqueCallIds } from '../turns/unique-call-ids.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
 export type Stage = (backend: ModelBackend) => ModelBackend;
@@ -72,6 +73,7 @@ export function stageBackend(
   const stages: readonly (Stage | false)[] = [
     // First, so that the log has what is sent: all others change or repeat requests.
     report,
+    uniqueCallIds(newCallId),
     path === 'native' && replayReasoning,
     path === 'native' && recoverCalls,
     // Once what the backend could not read has been read here, as far as it can be.

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
 import type { ToolCall } from '../../core/chat/chat.ts';
+import { callIdFrom } from '../../shared/text/call-ids.ts';
 import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /**
@@ -8,6 +8,5 @@ import { canonicalJson } from '../fit-calls/canonical-json.ts';
  * (`seed`), the position of the call and the call itself.
  */
 export function derivedCallId(seed: string, position: number, { name, arguments: args }: Pick<ToolCall, 'name' | 'arguments'>): string {
-  const text = canonicalJson([seed, position, name, argumentsAsObject(args)]);
-  return `call_${hash('sha256', text, 'base64url').slice(0, 24)}`;
+  return callIdFrom(canonicalJson([seed, position, name, argumentsAsObject(args)]));
 }

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import type { OutputLimit } from './output-limit.ts';
 
 interface AssemblerOptions {
@@ -38,10 +38,6 @@ interface OpenCall {
   /** Tracked separately, because scanning the whole text for each fragment would take quadratic time. */
   isBlank: boolean;
   progress: ObjectProgress;
-}
-
-export function makeCallId(): string {
-  return `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }
 
 /**

@@ -14,12 +14,13 @@ import { readVectors } from '../transport/read-vectors.ts';
 import { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
-import { makeCallId } from '../answers/tool-call-assembler.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import { toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './split-chat-stream.ts';
 import { parameterRemedy, usageRemedy, withoutMark } from './refused-parameters.ts';
 import { CompletionReader } from './chunks-to-events.ts';
+import { NumberedCallIds } from './numbered-call-ids.ts';
 import { toUsage } from './to-usage.ts';
 
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
@@ -40,9 +41,15 @@ export function createOpenAiBackend(
 ): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
+  const callIds = new NumberedCallIds();
 
-  function answer(given: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
-    const request = withoutMark(given);
+  function answer(given: ModelRequest, emitRead: Emit<ModelEvent>): Promise<void> {
+    const messages = callIds.write(given.model, given.messages);
+    const request = withoutMark(messages === given.messages ? given : { ...given, messages });
+    const emit: Emit<ModelEvent> = (events) => {
+      callIds.learn(given.model, events);
+      return emitRead(events);
+    };
     const { model, signal, completion } = request;
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;

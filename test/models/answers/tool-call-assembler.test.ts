@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { ToolCallAssembler, makeCallId } from '../../../src/models/answers/tool-call-assembler.ts';
+import { ToolCallAssembler } from '../../../src/models/answers/tool-call-assembler.ts';
 
 const names = new Set(['get', 'get_time', 'get_weather', 'roll_dice']);
 
@@ -281,12 +281,6 @@ describe('ToolCallAssembler', () => {
     const fragments = [fragment(0, undefined, 'fly_', ''), fragment(0, undefined, 'to_moon', '{}')];
     expect(assemble(fragments, new Set())).toEqual(['own_1 fly_to_moon {}']);
     expect(assemble(fragments)).toEqual(['own_1 fly_to_moon {}']);
-  });
-
-  it('gives ids that differ', () => {
-    const ids = Array.from({ length: 100 }, () => makeCallId());
-    expect(new Set(ids).size).toBe(100);
-    expect(ids[0]).toMatch(/^call_[0-9a-f]{24}$/);
   });
 
   it('keeps no more of a call than shows that it is too long', () => {
