@@ -73,7 +73,8 @@ export function stageBackend(
   const stages: readonly (Stage | false)[] = [
     // First, so that the log has what is sent: all others change or repeat requests.
     report,
-    uniqueCallIds(newCallId),
+    // The other paths make all ids themselves, and a selection compares backends.
+    (path === undefined || path === 'native') && uniqueCallIds(newCallId),
     path === 'native' && replayReasoning,
     path === 'native' && recoverCalls,
     // Once what the backend could not read has been read here, as far as it can be.
