@@ -2,7 +2,6 @@ import type { ModelEvent } from '../../core/chat/chat.ts';
 import { UnreadableCallError } from '../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 
 /**
  * Repeats a request once if the backend could not read a call that its model wrote: the next answer is usually better. Not after the model has said
@@ -10,16 +9,19 @@ import { withRemedies } from '../../shared/refusals/with-remedies.ts';
  */
 export function askOnceMore(backend: ModelBackend): ModelBackend {
   return {
-    answer: (request, emit) =>
-      withRemedies<ModelRequest, ModelEvent, void>(request, (next, emitNext: Emit<ModelEvent>) => backend.answer(next, emitNext), {
-        emit,
-        isAnswer: saysOrCalls,
-        remedy(error) {
-          if (!(error instanceof UnreadableCallError)) return undefined;
-          request.signal.throwIfAborted();
-          return { ...request, purpose: { type: 'answer', ...request.purpose, reason: 'call_unreadable' } };
-        },
-      }),
+    answer(request, emit) {
+      let hasBegun = false;
+      const watched: Emit<ModelEvent> = (events) => {
+        hasBegun ||= events.some(saysOrCalls);
+        return emit(events);
+      };
+      return backend.answer(request, watched).catch((error: unknown) => {
+        if (!(error instanceof UnreadableCallError) || hasBegun) throw error;
+        request.signal.throwIfAborted();
+        const again: ModelRequest = { ...request, purpose: { type: 'answer', ...request.purpose, reason: 'call_unreadable' } };
+        return backend.answer(again, emit);
+      });
+    },
   };
 }
 

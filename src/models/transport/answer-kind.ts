@@ -1,4 +1,5 @@
 import type { OutboundResponse } from '../../core/outbound.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { GeneratedBody } from './generated-body.ts';
 
 /** JSON, or server-sent events; undefined: neither. */
@@ -21,9 +22,12 @@ function kindByType({ headers }: OutboundResponse): AnswerKind {
  * What an answer is, by its content type, or by its first bytes if that is missing or of another kind: servers and proxies send both as `text/plain`.
  * What is read to find out is in the body of the returned answer.
  */
-export async function findKind(response: OutboundResponse): Promise<{ kind: AnswerKind; response: OutboundResponse }> {
+export function findKind(response: OutboundResponse): MaybePromise<{ kind: AnswerKind; response: OutboundResponse }> {
   const kind = kindByType(response);
-  if (kind !== undefined) return { kind, response };
+  return kind === undefined ? examine(response) : { kind, response };
+}
+
+async function examine(response: OutboundResponse): Promise<{ kind: AnswerKind; response: OutboundResponse }> {
   const { body } = response;
   const pieces = body[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
