@@ -58,6 +58,8 @@ const errorTable = {
   upstream_line_too_long: { status: 502, type: 'server_error' },
   /** The stream ended with neither a finish reason nor `[DONE]`. */
   upstream_incomplete: { status: 502, type: 'server_error' },
+  /** The backend could not read a call that its own model wrote, also when it was asked again. */
+  model_call_unreadable: { status: 502, type: 'server_error' },
   upstream_error: { status: 502, type: 'server_error' },
   upstream_timeout: { status: 504, type: 'server_error' },
   /** A function of this gateway failed or took too long, and its definition says that this ends the run. */
@@ -116,6 +118,24 @@ export class GatewayError extends Error {
     this.retryAfter = details.retryAfter;
     this.challenge = details.challenge;
     this.progress = details.progress;
+  }
+}
+
+/** The most characters of what a model wrote that an error repeats. */
+const shownWritten = 1_000;
+
+/** `model_call_unreadable`. The request was not at fault, so it may be repeated as it is. */
+export class UnreadableCallError extends GatewayError {
+  /** What the model wrote, as far as the backend has repeated it. */
+  readonly written: string | undefined;
+
+  /** `said`: how the backend reported it, without secrets. */
+  constructor(backendName: string, { said, written }: { said: string; written?: string | undefined }) {
+    const repeats = written === undefined || said.includes(written);
+    const shown = repeats ? '' : ` The model wrote: ${written.slice(0, shownWritten)}`;
+    const message = `The model backend "${backendName}" could not read a call that its model wrote (${said}). Try again, or use another model.${shown}`;
+    super('model_call_unreadable', message);
+    this.written = written;
   }
 }
 

@@ -26,6 +26,8 @@ export interface OutboundRequest {
   firstByteTimeoutMs: number;
   /** Between two pieces of the body. */
   idleTimeoutMs: number;
+  /** The sender reads an answer that is compressed although the request asks for none, within limits. Default: it is an error. */
+  takesCompressed?: true;
 }
 
 /** Stands for the gateway where a request is sent for no user in particular, as for documents and tool lists. No caller has this id. */

@@ -8,6 +8,7 @@ import type { AskClient } from '../core/user-input/elicitation.ts';
 import { GatewayError, shownId } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
+import { makeCallId } from '../shared/text/call-ids.ts';
 import { plainRequest } from '../core/chat/plain-request.ts';
 import type { RecordedRequest } from '../core/runs/recorded-request.ts';
 import type { ReadRequestHeader } from '../core/chat/request-headers.ts';
@@ -92,7 +93,7 @@ export function createInvokeFunction({
     const tool = offer.tools.values().next().value;
     if (tool === undefined) return { id, name: id.slice(id.indexOf('/') + 1), outcome: unavailable(offer), durationMs: 0 };
     const { spec, label } = tool;
-    const call = { id: `call_${newId()}`, name: spec.name, arguments: JSON.stringify(args) };
+    const call = { id: makeCallId(), name: spec.name, arguments: JSON.stringify(args) };
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
     const { outcome, durationMs, notices } = await runToolCall(prepared, settings, { emit }).finally(() => {

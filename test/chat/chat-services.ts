@@ -19,7 +19,7 @@ export function answerOf(request: ChatRequest, run: RunContext, services: ChatSe
 export function answerIn(
   request: ChatRequest,
   run: RunContext,
-  { models, tools }: Pick<ChatServices, 'models' | 'tools'>,
+  { models, tools, newCallId }: Pick<ChatServices, 'models' | 'tools'> & Partial<Pick<ChatServices, 'newCallId'>>,
 ): AsyncGenerator<ChatEvent> {
   let id = 0;
   return answerOf(request, run, {
@@ -28,7 +28,7 @@ export function answerIn(
     continuations: memoryContinuations(),
     thoughtSeals: memorySeals(),
     transcripts: memoryTranscripts(),
-    newCallId: () => `call_${++id}`,
+    newCallId: newCallId ?? (() => `call_${++id}`),
     now: () => 0,
     settings: {
       taskModel: undefined,

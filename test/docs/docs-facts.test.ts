@@ -125,6 +125,7 @@ const errorCodes: Record<ErrorCode, true> = {
   upstream_invalid_response: true,
   upstream_line_too_long: true,
   upstream_incomplete: true,
+  model_call_unreadable: true,
   upstream_error: true,
   upstream_timeout: true,
   tool_failed: true,
@@ -196,6 +197,7 @@ const reasons: Record<NonNullable<RequestPurpose['reason']>, true> = {
   form_refused: true,
   request_refused: true,
   no_words: true,
+  call_unreadable: true,
   address_failed: true,
   model_failed: true,
 };

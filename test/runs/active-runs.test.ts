@@ -1,3 +1,4 @@
+import { makeCallId } from '../../src/shared/text/call-ids.ts';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { memoryContinuations } from '../_support/continuations.ts';
@@ -50,7 +51,7 @@ function startsWith(
     },
     presets: { list: async () => [], find: async () => undefined },
     configs: { find: async () => undefined, save: async () => undefined },
-    newCallId: () => 'call',
+    newCallId: makeCallId,
     now: Date.now,
   };
   const endings: RunEnding[] = [];

@@ -6,6 +6,7 @@ import { createResultCache } from '../../chat/results/result-cache.ts';
 import { Continuations } from '../../chat/suspend/continuations.ts';
 import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { ToolFinder } from '../../core/tools/tool.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import type { AppContext } from '../app-context.ts';
 import type { Approvals } from './compose-approvals.ts';
 import type { Extensions } from './compose-extensions.ts';
@@ -24,7 +25,6 @@ export function composeChat(
   { config, logger, now, elapsed, newId }: AppContext,
   { storage, models, tools, approvals, extensions }: ChatParts,
 ): PresetServices {
-  const newCallId = (): string => `call_${newId()}`;
   const cache = createResultCache(elapsed);
   storage.owners.onDeleted(cache.deleteAllOf);
   const { taskModel, taskModelExternal, functionCalling, maxToolRounds, toolTimeoutMs } = config;
@@ -45,7 +45,7 @@ export function composeChat(
       store: storage.noteStores.continuation,
       fallback: storage.fallbackNotes,
       now,
-      newCallId,
+      newCallId: makeCallId,
       onFault: (error) =>
         logger.error(
           { err: error },
@@ -72,7 +72,7 @@ export function composeChat(
       onFault: ({ id, tool, runId, callId, error }) =>
         logger.error({ err: error, fault_id: id, tool, run_id: runId, call_id: callId }, 'a tool threw an exception'),
     },
-    newCallId,
+    newCallId: makeCallId,
     now,
   };
 }

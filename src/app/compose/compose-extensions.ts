@@ -7,6 +7,7 @@ import type { Hook } from '../../core/tools/hooks.ts';
 import { createFunctionStates } from '../../tools/functions/run/function-state.ts';
 import { createFunctionFolder, type FolderState } from '../../tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../tools/functions/run/function-source.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import { toHook, type HookServices } from '../../tools/functions/run/hook-module.ts';
 import { importModule, loadModule, type ImportModule } from '../../tools/functions/load/load-module.ts';
 import type { ToolSource } from '../../tools/definitions/tool-source.ts';
@@ -28,7 +29,7 @@ export interface Extensions {
  * @throws ConfigError for a hook that cannot be loaded, and for a folder that does not exist
  */
 export async function composeExtensions(
-  { config: { modules }, logger, now, newId }: AppContext,
+  { config: { modules }, logger, now }: AppContext,
   { store, load = importModule }: { store: NoteStore; load: ImportModule | undefined },
 ): Promise<Extensions> {
   const states = createFunctionStates({
@@ -36,7 +37,7 @@ export async function composeExtensions(
     now,
     onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read at the moment'),
   });
-  const hookServices: HookServices = { states, newCallId: () => `call_${newId()}` };
+  const hookServices: HookServices = { states, newCallId: makeCallId };
   const opened = await Promise.all(modules.hooks.map((entry) => openHook(entry, load, hookServices)));
   const runHooks = new RunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
   const hooks = opened.length === 0 ? {} : { hooks: runHooks };

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { textOf, type AssistantMessage, type FinishReason, type ModelEvent } from '../../core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ModelBackend } from '../../core/models/model.ts';
 import type { HookedPurpose } from '../../core/tools/hooks.ts';
@@ -28,23 +28,27 @@ export function withModelHooks(backend: ModelBackend, { hooks, run }: HookedRun,
       const withheld = hooks.hasAfterModel(run) ? new WithheldAnswer() : undefined;
       const passOn: Emit<ModelEvent> = withheld === undefined ? emit : (events) => emit(events.filter((event) => !withheld.takes(event)));
       if (answer === undefined) await backend.answer({ ...request, messages: [...messages] }, passOn);
-      else await passOn(eventsOf(answer, { reason: 'stop', choice: 0, reasoning: [] }));
-      for (const [choice, { events, reason }] of withheld?.choices ?? []) {
+      else await passOn(eventsOf(answer, { finish: ended, choice: 0, reasoning: [] }));
+      for (const [choice, { events, finish }] of withheld?.choices ?? []) {
         const message = messageOf(events);
         const changed = await hooks.afterModel(message, purpose, run);
         if (changed === undefined || isDeepStrictEqual(changed, message)) await emit(events);
         else {
           const reasoning = reasoningIn(changed) === reasoningIn(message) ? events.filter(({ type }) => type === 'reasoning') : [];
-          await emit(eventsOf(changed, { reason, choice, reasoning }));
+          await emit(eventsOf(changed, { finish, choice, reasoning }));
         }
       }
     },
   };
 }
 
+type Finish = Extract<ModelEvent, { type: 'finish' }>;
+
+const ended: Finish = { type: 'finish', reason: 'stop' };
+
 /** Buffers an answer until `afterModel` has processed all of it. */
 class WithheldAnswer {
-  readonly choices = new Map<number, { events: ModelEvent[]; reason: FinishReason }>();
+  readonly choices = new Map<number, { events: ModelEvent[]; finish: Finish }>();
   #characters = 0;
 
   /** Buffers the event if it is part of the answer, and returns whether it is. @throws GatewayError `hook_failed` if the answer is too long */
@@ -52,10 +56,10 @@ class WithheldAnswer {
     if (event.type === 'usage' || event.type === 'selecting' || event.type === 'run-event') return false;
     if (event.type === 'extra' && event.level === 'response') return false;
     const index = event.choice ?? 0;
-    const choice = this.choices.get(index) ?? { events: [], reason: 'stop' };
+    const choice = this.choices.get(index) ?? { events: [], finish: ended };
     this.choices.set(index, choice);
     choice.events.push(event);
-    if (event.type === 'finish') choice.reason = event.reason;
+    if (event.type === 'finish') choice.finish = event;
     this.#characters += sizeOf(event);
     if (this.#characters <= heldAnswerCharacters) return true;
     throw new GatewayError(
@@ -89,7 +93,7 @@ function reasoningIn({ extra }: AssistantMessage): string {
 /** The events of a message; `reasoning` are the original ones, if it was not changed. Opaque fields belong to the replaced answer and are dropped. */
 function eventsOf(
   message: AssistantMessage,
-  { reason, choice, reasoning }: { reason: FinishReason; choice: number; reasoning: readonly ModelEvent[] },
+  { finish, choice, reasoning }: { finish: Finish; choice: number; reasoning: readonly ModelEvent[] },
 ): ModelEvent[] {
   const at = choice === 0 ? {} : { choice };
   const text = textOf(message.content);
@@ -99,6 +103,11 @@ function eventsOf(
     ...(newReasoning === '' ? [] : [{ type: 'reasoning' as const, text: newReasoning, ...at }]),
     ...(text === '' ? [] : [{ type: 'text' as const, text, ...at }]),
     ...message.toolCalls.map((call) => ({ type: 'tool-call' as const, call, ...at })),
-    { type: 'finish', reason: message.toolCalls.length > 0 ? 'tool_calls' : reason === 'tool_calls' ? 'stop' : reason, ...at },
+    { ...finish, reason: isWhole(finish) ? (message.toolCalls.length > 0 ? 'tool_calls' : 'stop') : finish.reason, ...at },
   ];
+}
+
+/** What an answer calls that was cut off or filtered does not run, whatever a hook has changed in it. */
+function isWhole({ reason }: Finish): boolean {
+  return reason === 'stop' || reason === 'tool_calls';
 }

@@ -3,6 +3,7 @@ import { withModelHooks } from '../hooks/hook-model.ts';
 import { withFilesAtEachTurn } from '../messages/consume-files.ts';
 import type { RunPictures } from '../messages/run-pictures.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
+import { askOnceMore } from '../modes/ask-once-more.ts';
 import { learnNoTools } from '../modes/learn-no-tools.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { recoverLeakedCalls } from '../modes/native/recover-leaked-calls.ts';
@@ -10,6 +11,7 @@ import { replayReasoning } from '../modes/native/replay-reasoning.ts';
 import { showPictures } from '../modes/show-pictures.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
+import { uniqueCallIds } from '../turns/unique-call-ids.ts';
 import { fallBack } from './fall-back.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
@@ -44,15 +46,26 @@ export function stageBackend(
   // The log has what is sent: all other stages change or repeat requests.
   const { backend: reported, answering } = fallBack({ model, fallbacks, models: services.models, caller, hasShownText, report });
 
+  // The same object for the same backend, as `report`.
+  const repeating = new Map<ModelBackend, ModelBackend>();
+  const repeat: Stage = (backend) => {
+    const known = repeating.get(backend) ?? askOnceMore(backend);
+    repeating.set(backend, known);
+    return known;
+  };
   const recoverCalls: Stage = (backend) => recoverLeakedCalls({ backend, newCallId, caller });
   const answerWithoutTools: Stage = (backend) =>
-    answerFromResults({ backend, plain: reported, onRefusal: (refusal, refused) => learnNoTools(answering(), refusal, refused) });
+    answerFromResults({
+      backend,
+      plain: repeat(reported),
+      onRefusal: (refusal, refused) => learnNoTools(answering(), refusal, refused),
+    });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
   const addPictures: Stage = (backend) => showPictures({ backend, model, pictures, isInlined: path !== 'native' });
   const selectTools: Stage = (backend) =>
     selectToolsByPrompt({
       backend,
-      task: { backend: chooser === model ? reported : report(chooser.backend), model: chooser.name },
+      task: { backend: repeat(chooser === model ? reported : report(chooser.backend)), model: chooser.name },
       template: settings.selectionTemplate,
       variables,
       isSingleCall: choice?.isSingleCall === true,
@@ -68,8 +81,12 @@ export function stageBackend(
   const askHooks: Stage = (backend) => withModelHooks(backend, hooked, 'answer');
 
   const stages: readonly (Stage | false)[] = [
+    // The other paths make all ids themselves, and a selection compares backends.
+    (path === 'native' || path === undefined) && uniqueCallIds(newCallId),
     (path === 'native' || path === undefined) && replayReasoning,
     path === 'native' && recoverCalls,
+    // Once what the backend could not read has been read here, as far as it can be.
+    path !== undefined && repeat,
     path === 'native' && answerWithoutTools,
     (path === 'native' || path === 'react') && addPictures,
     path === 'react' && stepByStep,

@@ -39,6 +39,8 @@ interface Loop {
   separator: TurnSeparator;
   /** Whether the forced `tool_choice` has not been fulfilled yet. */
   isChoiceOpen: boolean;
+  /** The first answer said nothing, so it is requested once more. */
+  isAskedAgain: boolean;
 }
 
 /**
@@ -106,6 +108,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     origin: originOf(settings.run.caller, offer.tools),
     separator: createTurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
+    isAskedAgain: false,
   };
 }
 
@@ -139,11 +142,28 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   });
   if (refused.length > 0) await emit(refused);
   if (calls.length > 0) return { type: 'run_tools', turn, calls };
-  // An answer is still due after dropped calls, or after tools have run. If the token limit ended this one, another request would end the same way.
-  const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
-  if (owesAnswer && turn.isSilent && !isCut(turn)) return { type: 'last_answer' };
-  loop.transcript.recordAnswer(turn.text);
-  return { type: 'answer', finishReason: turn.finishReason };
+  return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
+}
+
+/** An answer that says nothing is requested once more. One that the token limit or a filter ended would end the same way, and stands. */
+function afterSilence(turn: Turn, loop: Loop): NextStep | Promise<NextStep> {
+  // Offering functions again after calls could go on forever, and a selection has made its choice.
+  if (turn.toolCalls.length > 0 || loop.budget.used().rounds > 0 || loop.chat.choice.path === 'prompt') return { type: 'last_answer' };
+  // A forced call has been requested twice already.
+  if (loop.isAskedAgain || forcedNow(loop) !== undefined) return answerWithNotice(turn, loop);
+  loop.isAskedAgain = true;
+  return { type: 'request_turn' };
+}
+
+function answerWith({ text, finishReason }: Turn, { transcript }: Loop): NextStep {
+  transcript.recordAnswer(text);
+  return { type: 'answer', finishReason };
+}
+
+async function answerWithNotice(turn: Turn, loop: Loop): Promise<NextStep> {
+  const text = loop.budget.used().rounds > 0 ? 'The model gave no answer after its last tool calls.' : 'The model gave no answer.';
+  await loop.emit([{ type: 'text', text }]);
+  return answerWith({ ...turn, text }, loop);
 }
 
 async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop): Promise<NextStep> {
@@ -225,18 +245,13 @@ async function applyChanges({ chat, emit, offer, transcript }: Loop, results: re
   }
 }
 
-const noAnswer = 'The model gave no answer after its last tool calls.';
-
 async function requestAnswer({ limit }: Step<'last_answer'>, loop: Loop): Promise<NextStep> {
-  const { chat, emit, separator, transcript } = loop;
+  const { chat, emit, separator } = loop;
   // A selection has only one round anyway, which is not worth reporting as a limit.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || canCallAgain(chat))) await emit([limitReached(limit.limit, limit.value)]);
   keepCheckpoint(loop);
   const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
-  const isMissing = last.isSilent && !isCut(last);
-  if (isMissing) await emit([{ type: 'text', text: noAnswer }]);
-  transcript.recordAnswer(isMissing ? noAnswer : last.text);
-  return { type: 'answer', finishReason: last.finishReason };
+  return last.isSilent && !isCut(last) ? answerWithNotice(last, loop) : answerWith(last, loop);
 }
 
 /** The result of a helper is read for another call, so it fulfils a forced choice only if the helper was named. */
@@ -283,7 +298,8 @@ function requestWithTools(loop: Loop): Promise<Turn> {
     : requestCall(chat.backend, request, { choice, emit: separated });
 }
 
-function requestFor({ chat, offer, transcript, budget, origin }: Loop): ModelRequest {
+function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop): ModelRequest {
+  const reason = isAskedAgain && budget.used().rounds === 0 ? { reason: 'no_words' as const } : {};
   return {
     messages: transcript.messages,
     tools: Array.from(offer.tools.values(), ({ spec }) => spec),
@@ -291,7 +307,7 @@ function requestFor({ chat, offer, transcript, budget, origin }: Loop): ModelReq
     ...chat.request,
     toolChoice: undefined,
     origin,
-    purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds },
+    purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds, ...reason },
   };
 }
 

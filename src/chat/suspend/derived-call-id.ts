@@ -1,7 +1,7 @@
-import { hash } from 'node:crypto';
 import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
 import type { ToolCall } from '../../core/chat/chat.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
+import { callIdFrom } from '../../shared/text/call-ids.ts';
 import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /**
@@ -9,8 +9,7 @@ import { canonicalJson } from '../fit-calls/canonical-json.ts';
  * (`seed`), the position of the call and the call itself. Empty arguments do not count, because some clients omit them.
  */
 export function derivedCallId(seed: string, position: number, { name, arguments: args }: Pick<ToolCall, 'name' | 'arguments'>): string {
-  const text = canonicalJson([seed, position, name, withoutEmpty(argumentsAsObject(args))]);
-  return `call_${hash('sha256', text, 'base64url').slice(0, 24)}`;
+  return callIdFrom(canonicalJson([seed, position, name, withoutEmpty(argumentsAsObject(args))]));
 }
 
 function withoutEmpty(args: JsonObject): JsonObject {

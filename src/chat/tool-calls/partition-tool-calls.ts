@@ -25,10 +25,12 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
   if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
   const named = turn.toolCalls.map((call) => nameCall(call, tools, callerNames));
-  const wanted = forced === undefined ? named : named.filter(({ call }) => isForced(call, forced));
+  const certain = turn.unknownReason === undefined ? named : named.filter(({ call }) => isHarmless(call, rules));
+  const wanted = forced === undefined ? certain : certain.filter(({ call }) => isForced(call, forced));
   // Some backends ignore `parallel_tool_calls` too.
   const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : atMostOneReturned(wanted, rules);
   const refused = named.flatMap((each) => {
+    if (!certain.includes(each)) return [notRun(each.call, unknownEnd(turn.unknownReason), 'tool_disabled')];
     if (!wanted.includes(each))
       return [notRun(each.call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
     // `simple` means one call; dropping the others needs no message.
@@ -36,6 +38,15 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
     return [notRun(each.call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
   });
   return { calls, refused };
+}
+
+/** The caller runs its own functions, and reads the warning about the finish reason. */
+function isHarmless({ name }: ToolCall, { tools, callerNames }: PartitionRules): boolean {
+  return callerNames.has(name) || tools.get(name)?.isReadOnly === true;
+}
+
+function unknownEnd(reason: string | undefined): string {
+  return `The answer ended with "${reason}", which the gateway does not know, so a call that may change something was not run.`;
 }
 
 function atMostOneReturned(calls: NamedCall[], { callerNames, returnsOneCall }: PartitionRules): NamedCall[] {

@@ -8,9 +8,11 @@ export interface Turn {
   text: string;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
+  /** As in the event `finish`. */
+  unknownReason?: string;
   /** The reasoning before calls, in the backend's own fields, because it may need them back with the results (DeepSeek answers 400 without). */
   thought?: JsonObject;
-  /** There is no text, nor anything else that a client would show as an answer (a refusal, audio). */
+  /** There is no text but blanks, nor anything else that a client would show as an answer (a refusal, audio). */
   isSilent: boolean;
 }
 
@@ -29,13 +31,14 @@ function addToTurn(event: ChatEvent, turn: Turn): boolean {
       return false;
     case 'finish':
       turn.finishReason = event.reason;
+      if (event.unknownReason !== undefined) turn.unknownReason = event.unknownReason;
       return false;
     case 'thought':
       turn.thought = { ...turn.thought, ...event.fields };
       return false;
     case 'text':
       turn.text += event.text;
-      if (event.text !== '') turn.isSilent = false;
+      if (event.text.trim() !== '') turn.isSilent = false;
       return true;
     case 'reasoning':
       if (event.field !== undefined) addReasoning(turn, event.text, event.field);

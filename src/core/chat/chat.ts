@@ -86,7 +86,8 @@ export type ModelEvent =
   /** Fields that the gateway does not use (`refusal`, `logprobs`, `system_fingerprint`, …), passed on at the same level. */
   | { type: 'extra'; level: 'delta' | 'choice' | 'response'; fields: JsonObject; choice?: number }
   | { type: 'usage'; usage: Usage }
-  | { type: 'finish'; reason: FinishReason; choice?: number }
+  /** `unknownReason`: the backend's word for the end, if it is none that the gateway knows: a call then runs only if it reads. */
+  | { type: 'finish'; reason: FinishReason; unknownReason?: string; choice?: number }
   /** A selection of tools begins; the run event `selection` is its end. */
   | { type: 'selecting' }
   /** `mayWait`: of a call that a human may have to approve before it runs, and of one that waits with such a call. */

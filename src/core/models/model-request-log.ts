@@ -14,6 +14,7 @@ export interface RequestPurpose {
   /** Why the request is repeated in another way. */
   reason?:
     | 'no_call_made'
+    | 'call_unreadable'
     | 'stop_refused'
     | 'functions_refused'
     | 'functions_missed'

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { ToolCall } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import type { OutputLimit } from './output-limit.ts';
 
 interface AssemblerOptions {
@@ -23,26 +23,30 @@ interface Fragment {
   index: number | undefined;
   name: string;
   text: string;
+  /** The arguments came as an object, so `text` is all of them. */
+  isWhole: boolean;
   extra?: JsonObject;
 }
 
-interface OpenCall extends Fragment {
+interface OpenCall {
+  id: string;
+  /** The indexes under which its fragments came. */
+  readonly indexes: Set<number>;
+  name: string;
+  text: string;
+  extra?: JsonObject;
   /** Tracked separately, because scanning the whole text for each fragment would take quadratic time. */
   isBlank: boolean;
   progress: ObjectProgress;
 }
 
-export function makeCallId(): string {
-  return `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
-}
-
 /**
- * Assembles tool calls from the fragments of a stream. A fragment belongs to the call with its id, else to the latest with its index, else to the
- * latest; unless it has a name that cannot be part of that call's name. Arguments that parse never end a call, because the prefix of longer arguments
- * may parse too.
+ * Assembles tool calls from their fragments. A fragment belongs to the call with its id, else to the latest with its index, else to the latest; unless it
+ * begins another call: with a name that cannot be part of that call's name, or with further arguments after complete ones. One that begins amid JSON
+ * belongs to the call that is open, whatever its id. Arguments that parse never end a call, because the prefix of longer arguments may parse too.
  */
 export class ToolCallAssembler {
-  readonly #calls: OpenCall[] = [];
+  #calls: OpenCall[] = [];
   readonly #makeId: () => string;
   readonly #names: ReadonlySet<string>;
   readonly #meter: OutputLimit | undefined;
@@ -62,47 +66,72 @@ export class ToolCallAssembler {
     const call = this.#findCall(part) ?? this.#open(part);
     if (call === undefined || isRepetition(call, part)) return;
     if (call.id === '') call.id = part.id;
-    call.index ??= part.index;
+    if (part.id !== '' && part.id !== call.id) this.#dropBegunAlike(call);
+    if (part.index !== undefined) call.indexes.add(part.index);
     call.name = this.#joinName(call.name, part.name);
     if (part.extra !== undefined) call.extra = { ...call.extra, ...part.extra };
-    append(call, part.text);
+    append(call, part);
+  }
+
+  /** A call that is not sent in fragments, whatever index it has. */
+  addWhole(call: unknown): void {
+    if (isJsonObject(call)) this.add({ ...call, index: this.#calls.length });
   }
 
   /** The calls in the order in which they began, each with a unique id; calls without a name are dropped. */
   finish(): ToolCall[] {
     const taken = new Set<string>();
-    return this.#calls
-      .filter((call) => call.name !== '')
-      .map(({ id, name, text, isBlank, extra }) => {
-        const unique = id === '' || taken.has(id) ? this.#makeId() : id;
-        taken.add(unique);
-        return { id: unique, name, arguments: isBlank ? '{}' : text, ...(extra !== undefined && { extra }) };
-      });
+    return withoutRepeated(this.#calls.filter((call) => call.name !== '')).map(({ id, name, text, isBlank, extra }) => {
+      const unique = id === '' || taken.has(id) ? this.#makeId() : id;
+      taken.add(unique);
+      return { id: unique, name, arguments: isBlank ? '{}' : text, ...(extra !== undefined && { extra }) };
+    });
   }
 
   #open(part: Fragment): OpenCall | undefined {
     // Keep one more than may run, so that the loop sees that there are too many.
     if (this.#calls.length > limits.callsPerRound) return undefined;
-    const call = { id: part.id, index: part.index, name: '', text: '', isBlank: true, progress: new ObjectProgress() };
+    const call = { id: part.id, indexes: new Set<number>(), name: '', text: '', isBlank: true, progress: new ObjectProgress() };
     this.#calls.push(call);
     return call;
   }
 
+  /** Fragments of one call that each have an id of their own: earlier ones without arguments were no calls. */
+  #dropBegunAlike(call: OpenCall): void {
+    const at = this.#calls.indexOf(call);
+    this.#calls = this.#calls.filter(
+      (other, position) => position >= at || !other.isBlank || other.name !== call.name || !shareIndex(other, call),
+    );
+  }
+
   #findCall(part: Fragment): OpenCall | undefined {
-    const named = part.id === '' ? undefined : this.#calls.findLast((call) => call.id === part.id && isSameIndex(call, part));
-    const call = named ?? this.#calls.findLast((call) => part.index === undefined || call.index === part.index);
-    return call === undefined || this.#startsAnother(call, part) ? undefined : call;
+    const { id, index } = part;
+    const withId = id === '' ? undefined : this.#findLast((call) => call.id === id && isOf(call, index));
+    const call =
+      withId ?? (id === '' ? undefined : this.#findLast((other) => other.id === id)) ?? this.#findLast((other) => isOf(other, index));
+    if (call !== undefined) return this.#startsAnother(call, part) ? undefined : call;
+    const last = this.#calls.at(-1);
+    return last !== undefined && belongsToOpen(last, part) ? last : undefined;
+  }
+
+  #findLast(isWanted: (call: OpenCall) => boolean): OpenCall | undefined {
+    return this.#calls.findLast(isWanted);
   }
 
   #startsAnother(call: OpenCall, part: Fragment): boolean {
     const isOtherId = part.id !== '' && call.id !== '' && part.id !== call.id;
+    const isOtherIndex = part.index !== undefined && call.indexes.size > 0 && !call.indexes.has(part.index);
     const hasMore = part.text.trim() !== '';
-    if (part.name === '') return isOtherId && call.progress.isComplete && hasMore;
-    if (call.name === '') return isOtherId && call.progress.isComplete;
-    if (isOtherId) return true;
+    const { isComplete } = call.progress;
+    const isSameName = part.name === '' || part.name === call.name;
+    if (isSameName && !call.isBlank && !isComplete && (!isOtherId || call.progress.takes(part.text))) return false;
+    if (isOtherIndex && isComplete && !isEmptyObject(call)) return !isRepetition(call, part);
+    if (part.name === '') return isOtherId && isComplete && hasMore;
+    if (call.name === '') return isOtherId && isComplete;
+    if (isOtherId) return !call.isBlank || part.name !== call.name || !hasMore;
     if (call.isBlank) return part.name !== call.name && !this.#isPartOfName(call.name, part.name);
     if (part.name !== call.name) return true;
-    return call.progress.isComplete && hasMore && !isRepetition(call, part);
+    return isComplete && hasMore && !isRepetition(call, part);
   }
 
   #isPartOfName(begun: string, piece: string): boolean {
@@ -136,14 +165,42 @@ function isRepetition(call: OpenCall, part: Fragment): boolean {
   );
 }
 
-function isSameIndex(call: Fragment, part: Fragment): boolean {
-  return call.index === undefined || part.index === undefined || call.index === part.index;
+function shareIndex({ indexes: one }: OpenCall, { indexes: other }: OpenCall): boolean {
+  return one.size === 0 ? other.size === 0 : one.values().some((index) => other.has(index));
 }
 
-function append(call: OpenCall, text: string): void {
+function isOf(call: OpenCall, index: number | undefined): boolean {
+  return index === undefined || call.indexes.size === 0 || call.indexes.has(index);
+}
+
+/** Whether a fragment under an index of its own is no call, but part of the last one. */
+function belongsToOpen(last: OpenCall, { id, name, text }: Fragment): boolean {
+  if (last.progress.isComplete || text.trim() === '' || (name !== '' && name !== last.name)) return false;
+  if (id === '' && name === '') return true;
+  return !last.isBlank && !text.trimStart().startsWith('{') && last.progress.takes(text);
+}
+
+/** Some servers begin every call with `{}` and then send the real arguments. */
+function isEmptyObject({ text }: OpenCall): boolean {
+  return text === '{}';
+}
+
+/** One call whose id came under several indexes is made once: those without arguments, or with the same, are left out. */
+function withoutRepeated(calls: readonly OpenCall[]): OpenCall[] {
+  const kept: OpenCall[] = [];
+  for (const call of calls) {
+    const isEmpty = call.isBlank || isEmptyObject(call);
+    const before = call.id === '' ? undefined : kept.find(({ id, name }) => id === call.id && name === call.name);
+    if (before !== undefined && (before.isBlank || isEmptyObject(before))) kept.splice(kept.indexOf(before), 1, call);
+    else if (before === undefined || (!isEmpty && before.text !== call.text)) kept.push(call);
+  }
+  return kept;
+}
+
+function append(call: OpenCall, { text, isWhole }: Fragment): void {
   if (text === '') return;
-  // Some servers begin every call with `{}` and then send the real arguments.
-  if (call.text === '{}' && text.trimStart().startsWith('{')) {
+  const replaces = isWhole ? call.progress.isComplete : isEmptyObject(call) && text.trimStart().startsWith('{');
+  if (replaces) {
     call.text = '';
     call.progress = new ObjectProgress();
   }
@@ -164,6 +221,7 @@ function toFragment(value: unknown): Fragment | undefined {
     index: typeof value['index'] === 'number' ? value['index'] : undefined,
     name: typeof body['name'] === 'string' ? body['name'] : '',
     text: toText(body['arguments']),
+    isWhole: isJsonObject(body['arguments']),
     ...(isJsonObject(value['extra_content']) && toExtra(value['extra_content'])),
   };
 }
@@ -187,6 +245,9 @@ function toText(value: unknown): string {
 }
 
 const [quote, backslash] = [0x22, 0x5c] as const;
+const space = 0x20;
+/** `:`, `,` and `[`: a value follows. */
+const valueMarks: ReadonlySet<number> = new Set([0x3a, 0x2c, 0x5b]);
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d] as const;
 
 /** Tracks incrementally whether the first object or array of a JSON text is closed, without reading anything twice. */
@@ -195,10 +256,19 @@ class ObjectProgress {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
+  /** The last character outside strings that is no white space. */
+  #last = 0;
 
   /** By character codes, which takes a tenth of the time: an answer may have sixteen megabytes of arguments. */
   feed(text: string): void {
     for (let at = 0; at < text.length && !this.isComplete; at += 1) this.#step(text.charCodeAt(at));
+  }
+
+  /** Whether a text may go on from here, and is not the beginning of another object. */
+  takes(text: string): boolean {
+    const next = text.trimStart();
+    if (this.#isInString) return this.#isEscaped || !/^\{\s*"/u.test(next);
+    return !next.startsWith('{') || valueMarks.has(this.#last);
   }
 
   #step(code: number): void {
@@ -208,6 +278,7 @@ class ObjectProgress {
       else if (code === quote) this.#isInString = false;
       return;
     }
+    if (code > space) this.#last = code;
     if (code === quote) this.#isInString = true;
     else if (code === openBrace || code === openBracket) this.#depth += 1;
     else if (code === closeBrace || code === closeBracket) {

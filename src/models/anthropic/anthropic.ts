@@ -3,14 +3,15 @@ import type { ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
-import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { emitAnswer } from '../answers/answer-stream.ts';
 import { OutputLimit } from '../answers/output-limit.ts';
-import { makeCallId } from '../answers/tool-call-assembler.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
+import { findKind } from '../transport/answer-kind.ts';
 import { BackendClient, type BackendConnection } from '../transport/backend-client.ts';
 import { cachedConversation, toAnthropicMessages } from './anthropic-messages.ts';
 import { factsIn, toModelPage, type ModelFacts } from './anthropic-models.ts';
@@ -62,10 +63,12 @@ export function createAnthropicBackend(
       stream: true,
       ...tools,
     } as unknown as JsonObject;
-    return client.exchange('/messages', { signal, caller: origin?.callerId, body }, async (response) => {
+    return client.exchange('/messages', { signal, caller: origin?.callerId, body }, async (received) => {
+      const { kind, response } = await findKind(received);
+      if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       if (warnings.length > 0) await emit(warnings.map(warningEvent));
-      const reader = new MessageReader({ names, makeCallId: makeId, meter: new OutputLimit(client.name) });
-      if (isEventStream(response)) return emitAnswer(new MessageStream(client, reader), { body: response.body, emit });
+      const reader = new MessageReader({ client, names, makeCallId: makeId, meter: new OutputLimit(client.name) });
+      if (kind === 'events') return emitAnswer(new MessageStream(client, reader), { body: response.body, emit });
       const events: ModelEvent[] = [];
       reader.readWhole(requireMessage(await client.readJson(response), client), events);
       if (!reader.hasMessage) throw client.invalid('answers without a message');
@@ -88,10 +91,6 @@ export function createAnthropicBackend(
 function clientOf({ key, headers, ...connection }: AnthropicConnection, send: SendOutbound): BackendClient {
   const own = { 'anthropic-version': apiVersion, ...headers };
   return new BackendClient(connection.name ?? 'anthropic', { ...connection, key, keyHeader: 'x-api-key', headers: own }, send);
-}
-
-function isEventStream({ headers }: OutboundResponse): boolean {
-  return (headers['content-type'] ?? '').toLowerCase().includes('text/event-stream');
 }
 
 function noCompletions({ name }: BackendClient): GatewayError {

@@ -4,13 +4,15 @@ import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ModelEvent } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { isDeeperThan, isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
-import { toFinishReason } from '../answers/finish-reasons.ts';
+import type { BackendClient } from '../transport/backend-client.ts';
+import { finishEvents, requireEnded } from '../answers/finish-reasons.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 import { toAnthropicUsage } from './anthropic-usage.ts';
 import type { WireNames } from './wire-names.ts';
 
 interface MessageContext {
+  client: BackendClient;
   names: WireNames;
   makeCallId: () => string;
   meter: OutputLimit;
@@ -94,7 +96,10 @@ export class MessageReader {
 
   /** The remaining events once the message is complete. */
   finish(): ModelEvent[] {
-    const { names, makeCallId } = this.#context;
+    const { client, names, makeCallId } = this.#context;
+    const { stop_reason: reason } = this.#ending;
+    const word = typeof reason === 'string' ? reason : undefined;
+    requireEnded(word, client);
     const assembler = new ToolCallAssembler({ makeId: makeCallId });
     for (const [index, { start, input }] of this.#blocks.filter(isCall).entries()) {
       const name = names.fromWire(textIn(start['name']));
@@ -107,8 +112,7 @@ export class MessageReader {
     for (const call of calls) events.push({ type: 'tool-call', call });
     const usage = toAnthropicUsage(this.#usage);
     if (usage !== undefined) events.push({ type: 'usage', usage });
-    const reason = this.#ending['stop_reason'];
-    return [...events, { type: 'finish', reason: toFinishReason(typeof reason === 'string' ? reason : undefined, calls.length > 0) }];
+    return [...events, ...finishEvents(word, { hasCalls: calls.length > 0 })];
   }
 
   #start(start: JsonObject, index: JsonValue, events: ModelEvent[]): void {

@@ -3,7 +3,7 @@ import { textOf, type ChatMessage, type ModelEvent, type Usage } from '../../cor
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import { makeCallId } from '../answers/tool-call-assembler.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 
 export const demoModel: ModelRecord = {
   id: 'demo',

@@ -1,6 +1,6 @@
 import type { ChatRequest } from 'ollama/browser';
 
-import type { FinishReason, ModelEvent, TextCompletion, ToolCall } from '../../core/chat/chat.ts';
+import type { ModelEvent, TextCompletion } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
@@ -19,7 +19,8 @@ import { setsReasoning, reducedSchemaWarning, toOllamaParameters } from './ollam
 import { readVectors } from '../transport/read-vectors.ts';
 import { ReasoningSplitter } from '../answers/split-reasoning.ts';
 import { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
-import { makeCallId } from '../answers/tool-call-assembler.ts';
+import { endOf, finishEvents, requireEnded } from '../answers/finish-reasons.ts';
+import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 
 /** An Ollama server, or a proxy in front of one. */
 export interface OllamaConnection extends BackendConnection {
@@ -134,8 +135,10 @@ function toEventsOfText(client: BackendClient): (line: JsonObject) => ModelEvent
     if (typeof thinking === 'string' && thinking !== '') events.push({ type: 'reasoning', text: thinking, field: 'thinking' });
     if (typeof text === 'string' && text !== '') events.push({ type: 'text', text });
     if (line['done'] !== true) return events;
+    const reason = reasonIn(line);
+    requireEnded(reason, client);
     if (Array.isArray(context)) events.push({ type: 'extra', level: 'response', fields: { context } });
-    return [...events, ...usageOf(line), { type: 'finish', reason: finishReason(line['done_reason'], false) }];
+    return [...events, ...usageOf(line), ...finishEvents(reason, { hasCalls: false })];
   };
 }
 
@@ -149,51 +152,38 @@ interface Reading {
 /** Converts Ollama's lines to events. Its tool calls are complete, several per line or one per line, often without an id and all with index 0. */
 function toEventsOf({ client, splitter, numCtx }: Reading): (line: JsonObject) => ModelEvent[] {
   const meter = new OutputLimit(client.name);
-  const ids = new Set<string>();
+  const calls = new ToolCallAssembler({ meter });
   let hasMessage = false;
   return ({ message, ...line }) => {
     const events: ModelEvent[] = [];
     if (isJsonObject(message)) {
       hasMessage = true;
       const { thinking, content } = message;
-      const calls = toCalls(message['tool_calls'], ids);
       meter.add(lengthOf(thinking) + lengthOf(content));
-      for (const call of calls) meter.add(call.id.length + call.name.length + call.arguments.length);
       if (typeof thinking === 'string' && thinking !== '') events.push({ type: 'reasoning', text: thinking, field: 'thinking' });
       if (typeof content === 'string') events.push(...splitter.push(content));
-      for (const call of calls) events.push({ type: 'tool-call', call });
+      if (Array.isArray(message['tool_calls'])) for (const call of message['tool_calls']) calls.addWhole(call);
     }
     if (line['done'] !== true) return events;
     if (!hasMessage) throw client.invalid('answers without a message');
-    const reason = finishReason(line['done_reason'], ids.size > 0);
-    events.push(...splitter.flush({ isCut: reason === 'length' }), ...usageOf(line));
+    const reason = reasonIn(line);
+    requireEnded(reason, client);
+    events.push(...splitter.flush({ isCut: endOf(reason) === 'length' }));
+    const made = calls.finish();
+    events.push(...made.map((call): ModelEvent => ({ type: 'tool-call', call })), ...usageOf(line));
     if (numCtx !== undefined && line['prompt_eval_count'] === numCtx) events.push({ type: 'run-event', event: truncationWarning(numCtx) });
-    events.push({ type: 'finish', reason });
+    events.push(...finishEvents(reason, { hasCalls: made.length > 0 }));
     return events;
   };
 }
 
+/** Ollama says `stop` after tool calls too. */
+function reasonIn({ done_reason: reason }: JsonObject): string | undefined {
+  return typeof reason === 'string' ? reason : undefined;
+}
+
 function lengthOf(value: unknown): number {
   return typeof value === 'string' ? value.length : 0;
-}
-
-function toCalls(value: unknown, ids: Set<string>): ToolCall[] {
-  if (!Array.isArray(value)) return [];
-  return value.flatMap((entry: unknown): ToolCall[] => {
-    const called = isJsonObject(entry) ? entry['function'] : undefined;
-    if (!isJsonObject(entry) || !isJsonObject(called) || typeof called['name'] !== 'string') return [];
-    const given = entry['id'];
-    const id = typeof given === 'string' && given !== '' && !ids.has(given) ? given : makeCallId();
-    ids.add(id);
-    const args = called['arguments'];
-    return [{ id, name: called['name'], arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) }];
-  });
-}
-
-/** `load` and `unload` are the reasons for a request without messages. Ollama says `stop` after tool calls too. */
-function finishReason(reason: unknown, hasCalls: boolean): FinishReason {
-  if (reason === 'length') return 'length';
-  return hasCalls ? 'tool_calls' : 'stop';
 }
 
 /** Ollama omits `prompt_eval_count` if the whole prompt was cached. */

@@ -6,8 +6,9 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import { isJsonObject } from '../../shared/json/json.ts';
 import { emitAnswer } from '../answers/answer-stream.ts';
-import { makeCallId } from '../answers/tool-call-assembler.ts';
-import { clientOf, kindOf, type OpenAiConnection } from '../openai/openai-compatible.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
+import { clientOf, type OpenAiConnection } from '../openai/openai-compatible.ts';
+import { findKind } from '../transport/answer-kind.ts';
 import { applyRemedies } from '../remedies/apply-remedies.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { keptReasoningRemedy } from './kept-reasoning.ts';
@@ -36,8 +37,8 @@ export function createResponsesBackend(
     const { body, warnings } = toResponsesRequest(request);
     if (warnings.length > 0) await emit(warnings.map(warningEvent));
     const { signal, origin } = request;
-    return client.exchange('/responses', { signal, caller: origin?.callerId, body }, async (response) => {
-      const kind = kindOf(response);
+    return client.exchange('/responses', { signal, caller: origin?.callerId, body }, async (received) => {
+      const { kind, response } = await findKind(received);
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       const reader = new ResponseReader({ client, makeCallId: makeId });
       if (kind === 'events') return emitAnswer(new ResponseStream(client, reader), { body: response.body, emit });

@@ -2,7 +2,7 @@ import type { Response } from 'openai/resources/responses/responses';
 import type { ModelEvent, ToolCall } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { isDeeperThan, isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
-import { toFinishReason } from '../answers/finish-reasons.ts';
+import { finishEvents, requireEnded } from '../answers/finish-reasons.ts';
 import { OutputLimit } from '../answers/output-limit.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 import { toUsage } from '../openai/to-usage.ts';
@@ -145,14 +145,15 @@ export class ResponseReader {
     if (ending !== 'completed' && ending !== 'incomplete') throw this.#client.incomplete();
     if (Array.isArray(output)) this.#addMissing(output);
     if (typeof tier === 'string') this.#events.push({ type: 'extra', level: 'response', fields: { service_tier: tier } });
+    const reason = ending === 'completed' ? 'stop' : reasonOf(isJsonObject(details) ? details['reason'] : undefined);
+    requireEnded(reason, this.#client);
     const calls = this.#assembleCalls();
     const thought = calls.length === 0 ? undefined : this.#thought();
     if (thought !== undefined) this.#events.push({ type: 'thought', fields: thought });
     for (const call of calls) this.#events.push({ type: 'tool-call', call });
     const counted = toUsage(toChatUsage(usage));
     if (counted !== undefined) this.#events.push({ type: 'usage', usage: counted });
-    const reason = ending === 'completed' ? 'stop' : reasonOf(isJsonObject(details) ? details['reason'] : undefined);
-    this.#events.push({ type: 'finish', reason: toFinishReason(reason, calls.length > 0) });
+    this.#events.push(...finishEvents(reason, { hasCalls: calls.length > 0 }));
     this.isComplete = true;
   }
 
@@ -362,7 +363,7 @@ function entriesOf(parts: JsonValue | undefined): [number, JsonObject][] {
 /** Why a response is incomplete, as the finish reason of chat completions. */
 function reasonOf(reason: JsonValue | undefined): string {
   const known = reason as NonNullable<Response.IncompleteDetails['reason']> | undefined;
-  return known === 'max_output_tokens' ? 'length' : textIn(known);
+  return known === 'max_output_tokens' ? 'length' : textIn(known) || 'incomplete';
 }
 
 /** The HTTP status for the code of an error in a response with status 200. Undefined: a fault of the server, or a code that `client.reported` knows. */

@@ -5,11 +5,13 @@ import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning, type ReasoningPiece } from '../answers/split-reasoning.ts';
 import type { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
-import { toFinishReason } from '../answers/finish-reasons.ts';
+import { endOf, finishEvents, requireEnded } from '../answers/finish-reasons.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
+import type { BackendClient } from '../transport/backend-client.ts';
 
 interface CompletionContext {
+  client: BackendClient;
   model: string;
   templates: ReasoningTemplateCache;
   caller: string | undefined;
@@ -34,6 +36,8 @@ interface Choice {
   /** Gemini's signature of a message; those of calls are with the calls. */
   signature: JsonObject | undefined;
   hasDelta: boolean;
+  /** It said how it ended, in a choice that may lack a message but has nothing else in its place. */
+  hasEnd: boolean;
   finish: string | undefined;
 }
 
@@ -66,9 +70,9 @@ export class CompletionReader {
     return this.#choices.size > 0 && this.#choices.values().every((choice) => choice.finish !== undefined);
   }
 
-  /** Whether any choice has a message, even an empty one; without that there is no answer. */
+  /** Whether any choice has a message, even an empty one, or says how it ended: without either there is no answer. */
   get hasMessages(): boolean {
-    const said = [...this.#choices.values()].map((choice) => choice.hasDelta);
+    const said = [...this.#choices.values()].map((choice) => choice.hasDelta || choice.hasEnd);
     return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
   }
 
@@ -105,12 +109,14 @@ export class CompletionReader {
     if (choice !== undefined) this.#readDelta({ content: text }, choice, events);
   }
 
-  /** The remaining events once the answer is complete, with one `finish` per choice at the end. */
+  /** The remaining events once the answer is complete, with one `finish` per choice at the end. @throws as `requireEnded` */
   finish(): ModelEvent[] {
     const events: ModelEvent[] = [];
     const endings: ModelEvent[] = [];
     if (this.#choices.size === 0) this.#choiceAt(0);
-    for (const choice of [...this.#choices.values()].sort((a, b) => a.index - b.index)) {
+    const choices = [...this.#choices.values()].sort((a, b) => a.index - b.index);
+    for (const { finish } of choices) requireEnded(finish, this.#context.client);
+    for (const choice of choices) {
       const { splitter } = choice;
       if (splitter !== undefined && !this.#context.isWhole) addPieces(splitter.flush({ isCut: isCut(choice) }), choice.index, events);
       const { templates, model, caller } = this.#context;
@@ -119,7 +125,7 @@ export class CompletionReader {
       const thought = { ...choice.signature, ...choice.details?.fields() };
       if (calls.length > 0 && Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
       for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
-      endings.push(at(choice.index, { type: 'finish', reason: toFinishReason(choice.finish, calls.length > 0) }));
+      endings.push(...finishEvents(choice.finish, { hasCalls: calls.length > 0, choice: choice.index }));
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage });
     return [...events, ...endings];
@@ -138,6 +144,7 @@ export class CompletionReader {
       details: undefined,
       signature: undefined,
       hasDelta: false,
+      hasEnd: false,
       finish: undefined,
     };
     this.#choices.set(index, choice);
@@ -151,9 +158,12 @@ export class CompletionReader {
   #readChoice(wire: JsonObject, position: number, events: ModelEvent[]): void {
     const choice = this.#choiceAt(typeof wire['index'] === 'number' ? wire['index'] : position);
     if (choice === undefined) return;
-    if (typeof wire['finish_reason'] === 'string' && wire['finish_reason'] !== '') choice.finish = wire['finish_reason'];
+    const reason = wire['finish_reason'];
+    // Some servers write `null` as a word until the end.
+    if (typeof reason === 'string' && reason !== '' && reason !== 'null') choice.finish = reason;
     // Some servers end a stream with the complete message again; it counts only if there were no deltas.
     const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
+    choice.hasEnd ||= choice.finish !== undefined && !isThere(wire['message']);
     const isContinuation = this.#context.isContinuation === true;
     if (isContinuation) this.#readContinuation(wire['text'], choice, events);
     else if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
@@ -183,7 +193,11 @@ export class CompletionReader {
       this.#context.meter.add(choice.details.add(delta['reasoning_details']));
     }
     if (content !== '') this.#readText(content, choice, events);
-    if (Array.isArray(delta['tool_calls'])) for (const fragment of delta['tool_calls']) choice.calls.add(fragment);
+    const { isWhole } = this.#context;
+    if (Array.isArray(delta['tool_calls']))
+      for (const call of delta['tool_calls'])
+        if (isWhole) choice.calls.addWhole(call);
+        else choice.calls.add(call);
     if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);
     const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));
@@ -246,7 +260,7 @@ function readThinkingParts(content: JsonValue | undefined): string {
 }
 
 function isCut(choice: Choice): boolean {
-  return toFinishReason(choice.finish, false) === 'length';
+  return endOf(choice.finish) === 'length';
 }
 
 function addPieces(pieces: ReasoningPiece[], index: number, events: ModelEvent[]): void {

@@ -5,17 +5,19 @@ import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import { isJsonObject } from '../../shared/json/json.ts';
+import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { emitAnswer } from '../answers/answer-stream.ts';
+import { findKind } from '../transport/answer-kind.ts';
 import { BackendClient, type BackendConnection } from '../transport/backend-client.ts';
 import { OutputLimit } from '../answers/output-limit.ts';
 import { readVectors } from '../transport/read-vectors.ts';
 import { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
-import { makeCallId } from '../answers/tool-call-assembler.ts';
+import { makeCallId } from '../../shared/text/call-ids.ts';
 import { toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './split-chat-stream.ts';
 import { CompletionReader } from './chunks-to-events.ts';
+import { NumberedCallIds } from './numbered-call-ids.ts';
 import { toUsage } from './to-usage.ts';
 
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
@@ -34,8 +36,15 @@ export function createOpenAiBackend(
 ): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
+  const callIds = new NumberedCallIds();
 
-  function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+  function answer(given: ModelRequest, emitRead: Emit<ModelEvent>): Promise<void> {
+    const messages = callIds.write(given.model, given.messages);
+    const request = messages === given.messages ? given : { ...given, messages };
+    const emit: Emit<ModelEvent> = (events) => {
+      callIds.learn(given.model, events);
+      return emitRead(events);
+    };
     const { model, signal, completion } = request;
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
@@ -49,10 +58,11 @@ export function createOpenAiBackend(
       isContinuation,
     };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
-    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (response) => {
-      const kind = kindOf(response);
+    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (received) => {
+      const found = findKind(received);
+      const { kind, response } = found instanceof Promise ? await found : found;
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
-      const reader = new CompletionReader({ meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
+      const reader = new CompletionReader({ client, meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
       if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');
@@ -83,15 +93,6 @@ export function clientOf(connection: OpenAiConnection, send: SendOutbound): Back
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
-/** Decided by the content type alone. A compressed response was not requested and could be a decompression bomb. */
-export function kindOf(response: OutboundResponse): 'json' | 'events' | undefined {
-  const encoding = response.headers['content-encoding'] ?? 'identity';
-  if (encoding.trim().toLowerCase() !== 'identity') return undefined;
-  const type = (response.headers['content-type'] ?? '').toLowerCase();
-  if (type.includes('text/event-stream')) return 'events';
-  return /^application\/(?:[\w.-]+\+)?json\b/.test(type.trim()) ? 'json' : undefined;
-}
-
 function namesOf(request: ModelRequest): ReadonlySet<string> {
   const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
@@ -109,8 +110,7 @@ export async function listOpenAiModels(connection: OpenAiConnection, send: SendO
   const idleTimeoutMs = Math.min(connection.idleTimeoutMs, limits.modelListTimeoutMs);
   const client = clientOf({ ...connection, firstByteTimeoutMs, idleTimeoutMs }, send);
   const records = await client.exchange('/models', { signal }, async (response) => {
-    requireJson(response, client);
-    return toModelRecords(await client.readJson(response));
+    return toModelRecords(await readJson(response, client));
   });
   if (records === undefined) throw client.invalid('answers without a list of models');
   return records;
@@ -122,8 +122,7 @@ export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Em
   return ({ model, texts, dimensions, signal, caller }) => {
     const body = { model, input: [...texts], encoding_format: 'float', ...(dimensions !== undefined && { dimensions }) };
     return client.exchange('/embeddings', { signal, caller, body }, async (response) => {
-      requireJson(response, client);
-      const { data, usage } = toPayload(await client.readJson(response), client) ?? {};
+      const { data, usage } = toPayload(await readJson(response, client), client) ?? {};
       const entries = Array.isArray(data) ? data.filter(isJsonObject) : [];
       const inOrder = entries.toSorted((one, other) => Number(one['index'] ?? 0) - Number(other['index'] ?? 0));
       const vectors = readVectors(
@@ -136,6 +135,8 @@ export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Em
   };
 }
 
-function requireJson(response: OutboundResponse, client: BackendClient): void {
-  if (kindOf(response) !== 'json') throw client.invalid('answers without JSON');
+async function readJson(received: OutboundResponse, client: BackendClient): Promise<JsonValue> {
+  const { kind, response } = await findKind(received);
+  if (kind !== 'json') throw client.invalid('answers without JSON');
+  return client.readJson(response);
 }

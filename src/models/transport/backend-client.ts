@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { GatewayError, OutboundError } from '../../core/errors.ts';
+import { GatewayError, OutboundError, UnreadableCallError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import {
   readBytes,
@@ -15,6 +15,7 @@ import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { createSecretMask, type SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';
+import { decompressAnswer } from './decompress-answer.ts';
 import { readJsonAnswer } from './read-json-answer.ts';
 import { readErrorResponse, toReportedError, toUpstreamError } from './upstream-errors.ts';
 import { writeBody } from './write-body.ts';
@@ -112,8 +113,10 @@ export class BackendClient {
         signal,
         firstByteTimeoutMs,
         idleTimeoutMs,
+        takesCompressed: true,
         ...(made instanceof Promise ? await made : made),
       });
+      response = decompressAnswer(response, this.name);
       if (response.status >= 400) throw await readErrorResponse(response, this.name, this.#mask);
       return await read(response);
     } catch (error) {
@@ -180,6 +183,17 @@ export class BackendClient {
 
   incomplete(): GatewayError {
     return new GatewayError('upstream_incomplete', `The model backend "${this.name}" ended its stream before its answer was complete.`);
+  }
+
+  /** `reason`: the backend's word for how its answer ended. */
+  brokenOff(reason: string): GatewayError {
+    const message = `The model backend "${this.name}" broke off its answer (finish reason "${reason}"). Try again.`;
+    return new GatewayError('upstream_incomplete', message);
+  }
+
+  /** `reason`: likewise. What the model wrote is not known. */
+  unreadableCall(reason: string): GatewayError {
+    return new UnreadableCallError(this.name, { said: `finish reason "${reason}"` });
   }
 
   lineTooLong(maxBytes: number = limits.upstreamLineBytes): GatewayError {

@@ -1,9 +1,10 @@
-import { GatewayError, OutboundError, type ErrorCode, type OutboundFailure } from '../../core/errors.ts';
+import { GatewayError, OutboundError, UnreadableCallError, type ErrorCode, type OutboundFailure } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readText, type OutboundResponse } from '../../core/outbound.ts';
 import { findToolsRefusal } from '../../shared/refusals/tools-refusal.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isContextOverflow } from './context-overflow.ts';
+import { findUnreadableCall, type UnreadableCall } from './unreadable-call.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { parseJson } from '../../shared/json/parse-exactly.ts';
 
@@ -88,13 +89,16 @@ interface FaultContext {
 }
 
 function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultContext): GatewayError {
-  const { message } = report;
+  const { message, unreadableCall } = report;
   const status = isErrorStatus(report.status) ? report.status : undefined;
   const backend = `The model backend "${backendName}"`;
   if (status === 401 || status === 403) {
     const text = `${backend} refuses the gateway's credentials (HTTP ${status}). Check the key that is configured for it.`;
     return new GatewayError('upstream_auth_failed', text);
   }
+  // Before anything is concluded about the request, of which the words of a model say nothing.
+  if (unreadableCall !== undefined)
+    return new UnreadableCallError(backendName, { said: message ?? 'it does not say why', ...unreadableCall });
   if (message !== undefined && isToolsUnsupported(message)) return new GatewayError('tools_unsupported', message);
   const answered = { ...(status !== undefined && { upstreamStatus: status }), ...(retryAfter !== undefined && { retryAfter }) };
   const details = { ...answered, ...(status !== undefined && { status }) };
@@ -124,12 +128,14 @@ async function readErrorText(response: OutboundResponse): Promise<string> {
   }
 }
 
-function withoutSecrets({ message, param, ...report }: ErrorReport, mask: SecretMask): ErrorReport {
+function withoutSecrets({ message, param, unreadableCall, ...report }: ErrorReport, mask: SecretMask): ErrorReport {
+  const written = unreadableCall?.written;
   const text = message === undefined ? undefined : mask.text(message);
   return {
     ...report,
     message: text !== undefined && text.length > maxMessage ? `${text.slice(0, maxMessage)}…` : text,
     param: param === undefined ? undefined : mask.text(param),
+    unreadableCall: written === undefined ? unreadableCall : { written: mask.text(written) },
   };
 }
 
@@ -149,6 +155,8 @@ interface ErrorReport {
   param?: string | undefined;
   /** Whether it was JSON, not plain text. */
   isJson: boolean;
+  /** It is about a call that the model wrote. */
+  unreadableCall?: UnreadableCall | undefined;
 }
 
 /** The most problems quoted from one validation error; there can be hundreds. */
@@ -162,7 +170,10 @@ const maxReportDepth = 4;
 function parseErrorReport(body: unknown, contentType: string): ErrorReport {
   const payload = typeof body === 'string' ? parseJson(body) : body;
   const whole: unknown = Array.isArray(payload) ? payload[0] : payload;
-  if (!isJsonObject(whole)) return { message: typeof body === 'string' ? plainText(body, contentType) : undefined, isJson: false };
+  if (!isJsonObject(whole)) {
+    const text = typeof body === 'string' ? plainText(body, contentType) : undefined;
+    return { message: text, isJson: false, unreadableCall: findUnreadableCall(undefined, text) };
+  }
   const error = isJsonObject(whole['error']) ? whole['error'] : whole;
   const message = describe(error, maxReportDepth);
   return {
@@ -170,6 +181,7 @@ function parseErrorReport(body: unknown, contentType: string): ErrorReport {
     status: toStatus(error),
     words: wordsOf(error),
     isJson: true,
+    unreadableCall: findUnreadableCall(error, message),
     param: typeof error['param'] === 'string' && error['param'] !== '' ? error['param'] : undefined,
   };
 }

@@ -172,7 +172,7 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
     dispatch(limited.agent, { origin, path, method, headers: headers.flat, body: toBody(request.body), ...timeouts }, receiver);
     const head = await receiver.head;
     const answer = { status: head.status, headers: joinHeaders(head.headers) };
-    const refusal = refuseRedirect(answer, url, headers);
+    const refusal = refuseRedirect(answer, url, { ...headers, wantsIdentity: headers.wantsIdentity && request.takesCompressed !== true });
     if (refusal !== undefined) throw refusal;
     return { ...answer, body: receiver };
   } catch (error) {

@@ -200,19 +200,19 @@ describe('a decision', () => {
     );
     await using gateway = await bankGateway({ turns: [twice, says('Done.')] });
     const asked = await askPlainly(gateway);
-    expect(asked.approval.calls.map(({ id }) => id)).toEqual(['call_0', 'call_0-2']);
+    expect(new Set(asked.approval.calls.map(({ id }) => id)).size).toBe(2);
     await decide(gateway, asked, { decision: 'reject' });
     await decide(gateway, asked, { place: 1 });
     expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":2}']);
   });
 
-  it('holds for one wait: a later call of the same id and arguments is asked for anew, under another token', async () => {
+  it('holds for one wait: a later call to which the model gives the same id is asked for anew, under another', async () => {
     const same = calls(['pay', { amount: 5 }]);
     await using gateway = await bankGateway({ turns: [same, same, says('Twice.')] });
     const first = await askPlainly(gateway);
     const second = (await decide(gateway, first)).json<Asked>();
     expect(second.approval.run_id).toBe(first.approval.run_id);
-    expect((await decide(gateway, first)).json().error.code).toBe('invalid_approval_token');
+    expect((await decide(gateway, first)).json().error.code).toBe('not_found');
     expect(pathsSent(gateway)).toHaveLength(1);
     expect((await decide(gateway, second)).json<Asked>().choices[0]?.message.content).toBe('Twice.');
     expect(pathsSent(gateway)).toHaveLength(2);

@@ -131,7 +131,7 @@ describe('an approval that a preset called as a tool needs', () => {
 
   it('comes after that of a call of the outer run which stands before it, and what stands behind waits with both [S2-17]', async () => {
     const turns = [
-      turn(['x', 'pay', { amount: 1 }], ['x', 'payer', { request: 'Pay 1.' }], ['y', 'look', {}]),
+      turn(['x', 'pay', { amount: 1 }], ['p', 'payer', { request: 'Pay 1.' }], ['y', 'look', {}]),
       turn(['x', 'pay', { amount: 1 }], ['z', 'refund', { amount: 2 }]),
       says('Only refunded.'),
       says('So it is.'),
@@ -142,12 +142,12 @@ describe('an approval that a preset called as a tool needs', () => {
     expect(pathsSent(gateway)).toEqual([]);
     const inner = (await decide(gateway, outer)).json<Asked>();
     expect(shownBy(inner)).toEqual([
-      ['x.x', 'pay', { amount: 1 }],
-      ['x.z', 'refund', { amount: 2 }],
+      ['p.x', 'pay', { amount: 1 }],
+      ['p.z', 'refund', { amount: 2 }],
     ]);
     expect(pathsSent(gateway)).toEqual(['/pay']);
     const rejection = { place: 0, decision: 'reject', message: 'Not twice.' };
-    expect((await decide(gateway, inner, rejection)).json()).toEqual({ waiting: ['x.z'] });
+    expect((await decide(gateway, inner, rejection)).json()).toEqual({ waiting: ['p.z'] });
     expect(textOf((await decide(gateway, inner, { place: 1, arguments: { amount: 3 } })).json<Asked>())).toBe('So it is.');
     expect(gateway.sent.map(({ url, body }) => [new URL(url).pathname, body])).toEqual([
       ['/pay', '{"amount":1}'],
@@ -171,8 +171,10 @@ describe('an approval that a preset called as a tool needs', () => {
     const first = await askPlainly(gateway, withPayer);
     expect((await decide(gateway, first, { arguments: { amount: 'x' } })).statusCode).toBe(400);
     const second = (await decide(gateway, first)).json<Asked>();
-    expect([shownBy(second), pathsSent(gateway)]).toEqual([[['out.in', 'pay', { amount: 5 }]], ['/pay']]);
-    expect((await decide(gateway, first)).json().error.code).toBe('invalid_approval_token');
+    // The model gives its second call the id of the first.
+    const newId = expect.stringMatching(/^out\.[a-zA-Z0-9]{9}$/) as string;
+    expect([shownBy(second), pathsSent(gateway)]).toEqual([[[newId, 'pay', { amount: 5 }]], ['/pay']]);
+    expect((await decide(gateway, first)).json().error.code).toBe('not_found');
     expect(textOf((await decide(gateway, second)).json<Asked>())).toBe('Done.');
     expect(pathsSent(gateway)).toEqual(['/pay', '/pay']);
     const [result] = lastResults(gateway);

@@ -28,8 +28,8 @@ const plan: [id: string, name: string, args: JsonObject][][] = [
   [],
   [
     ...numbered('again', 6, (n): [string, JsonObject] => ['measure', { n: 1_000 + n }]),
-    ['pay-1', 'pay', { amount: 5 }],
-    ['pay-2', 'pay', { amount: 900 }],
+    ['pay-one', 'pay', { amount: 5 }],
+    ['pay-two', 'pay', { amount: 900 }],
   ],
   numbered('last', 2, (n) => ['measure', { n: 10_000 + n }]),
   [],
@@ -150,7 +150,7 @@ it('a conversation with thirty calls, slow, failing, cancelled, in the browser a
   const asked = (
     await call(first, 'POST /v1/chat/completions', { payload: { model: 'model', messages: history, chat_id: 'story' } })
   ).json<Asked>();
-  expect(asked.approval.calls.map(({ id }) => id)).toEqual(['pay-1', 'pay-2']);
+  expect(asked.approval.calls.map(({ id }) => id)).toEqual(['pay-one', 'pay-two']);
   expect((await readRun(first, asked)).status).toBe('waiting');
   expect(first.sent.filter(({ url: to }) => to.endsWith('/pay'))).toEqual([]);
   await browser.close();
@@ -159,7 +159,7 @@ it('a conversation with thirty calls, slow, failing, cancelled, in the browser a
   // After the restart one payment is approved with another amount, the other one is refused.
   await using second = await openGateway(folder, new Accountant(4));
   const refused = await decide(second, asked, { place: 1, decision: 'reject', message: 'Far too much.' });
-  expect([refused.statusCode, refused.json()]).toEqual([202, { waiting: ['pay-1'] }]);
+  expect([refused.statusCode, refused.json()]).toEqual([202, { waiting: ['pay-one'] }]);
   const answer = (await decide(second, asked, { arguments: { amount: 3 } })).json<Asked>();
   expect((await decide(second, asked)).statusCode).toBe(409);
   expect(second.sent.filter(({ url: to }) => to.endsWith('/pay')).map(({ body: sent }) => String(sent))).toEqual(['{"amount":3}']);
@@ -169,8 +169,10 @@ it('a conversation with thirty calls, slow, failing, cancelled, in the browser a
   const log = await readRun(second, asked);
   expect(log.status).toBe('completed');
   expect([countOf(log, 'tool.call'), countOf(log, 'tool.result')]).toEqual([10, 10]);
-  expect(resultOf(log, 'pay-1')).toMatchObject({ response: { paid: 3 } });
-  expect(resultOf(log, 'pay-2')).toMatchObject({ error: { code: 'approval_rejected', message: expect.stringContaining('Far too much.') } });
+  expect(resultOf(log, 'pay-one')).toMatchObject({ response: { paid: 3 } });
+  expect(resultOf(log, 'pay-two')).toMatchObject({
+    error: { code: 'approval_rejected', message: expect.stringContaining('Far too much.') },
+  });
   expect(log.events.map(({ type }) => type).filter((type) => type.startsWith('approval'))).toEqual([
     'approval.request',
     'approval.request',

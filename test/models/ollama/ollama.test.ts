@@ -91,7 +91,10 @@ describe('a streamed answer', () => {
     const call = (name: string, more = {}) => ({ function: { index: 0, name, arguments: { a: 1 } }, ...more });
     server.answers.push([
       ollamaLine({ tool_calls: [call('add'), call('add', { id: 'call_9' })] }),
-      ollamaLine({ content: '', tool_calls: [call('add', { id: 'call_9' }), { function: { name: 'raw', arguments: '{"b":2}' } }] }),
+      ollamaLine({
+        content: '',
+        tool_calls: [{ id: 'call_9', function: { name: 'add', arguments: { a: 2 } } }, { function: { name: 'raw', arguments: '{"b":2}' } }],
+      }),
       ollamaEnd(),
     ]);
     const events = await ask({ tools: [addTool] });
@@ -99,12 +102,35 @@ describe('a streamed answer', () => {
     expect(calls.map((entry) => [entry.name, entry.arguments])).toEqual([
       ['add', '{"a":1}'],
       ['add', '{"a":1}'],
-      ['add', '{"a":1}'],
+      ['add', '{"a":2}'],
       ['raw', '{"b":2}'],
     ]);
     expect(calls[1]?.id).toBe('call_9');
     expect(new Set(calls.map((entry) => entry.id)).size).toBe(4);
     expect(events.at(-1)).toEqual({ type: 'finish', reason: 'tool_calls' });
+  });
+
+  it('keeps calls without arguments apart', async () => {
+    const calls = ['add', 'add', 'raw'].map((name) => ({ function: { index: 0, name } }));
+    server.answers.push([ollamaLine({ tool_calls: calls }), ollamaEnd()]);
+    const made = (await ask({ tools: [addTool] })).flatMap((event) => (event.type === 'tool-call' ? [event.call.name] : []));
+    expect(made).toEqual(['add', 'add', 'raw']);
+  });
+
+  it('makes no call of an answer that was broken off', async () => {
+    server.answers.push([
+      ollamaLine({ tool_calls: [{ function: { name: 'add', arguments: {} } }] }),
+      ollamaLine({ content: '' }, { done: true, done_reason: 'abort' }),
+    ]);
+    await expect(ask({ tools: [addTool] })).rejects.toMatchObject({ code: 'upstream_incomplete' });
+  });
+
+  it.each([
+    `error parsing tool call: raw='{"a":1}]', err=invalid character ']' after top-level value`,
+    'XML syntax error on line 3: element <parameter> closed by </function>',
+  ])('says that the model wrote a call that cannot be read: %s', async (error) => {
+    server.answers.push([ollamaLine({ thinking: 'Add.' }), { line: { error } }]);
+    await expect(ask({ tools: [addTool] })).rejects.toMatchObject({ code: 'model_call_unreadable' });
   });
 
   it('finds a call in the last line, and leaves "length" as it is', async () => {

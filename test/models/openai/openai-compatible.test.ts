@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { withDerived } from '../../../src/core/chat/derived-parameters.ts';
@@ -431,8 +432,8 @@ describe('one whole answer', () => {
   it.each([
     ['a part of JSON', respond(200, '{"choices":[', { 'content-type': 'application/json' })],
     ['no choices', respond(200, { choices: [] })],
-    ['a choice without a message', respond(200, { choices: [{ index: 0, finish_reason: 'stop' }] })],
-    ['a message that is null', respond(200, { choices: [{ index: 0, message: null, finish_reason: 'stop' }] })],
+    ['a choice without a message and an end', respond(200, { choices: [{ index: 0 }] })],
+    ['a message that is null, without an end', respond(200, { choices: [{ index: 0, message: null, finish_reason: null }] })],
     ['a message that is a text', respond(200, { choices: [{ index: 0, message: 'Hello', finish_reason: 'stop' }] })],
     ['a choice that is none', respond(200, { choices: [null] })],
     ['no completion', respond(200, ['x'])],
@@ -451,12 +452,123 @@ describe('one whole answer', () => {
   it.each([
     ['nothing but its end', ['data: [DONE]\n\n']],
     ['chunks without choices', events({ choices: [] })],
-    ['a choice that says nothing', events({ choices: [{ index: 0, finish_reason: 'stop' }] })],
-    ['a message that is null', events({ choices: [{ index: 0, delta: null, finish_reason: 'stop' }] })],
+    ['a choice that says nothing', events({ choices: [{ index: 0, finish_reason: null }] })],
+    ['a message that is null', events({ choices: [{ index: 0, delta: null, finish_reason: null }] })],
   ])('is refused as a stream of %s', async (_, pieces) => {
     const server = await upstream(stream([...pieces, 'data: [DONE]\n\n']));
     const { events: seen, error } = await ask(connect(server));
     expect([seen, error]).toEqual([[], expect.objectContaining({ code: 'upstream_invalid_response', status: 502 })]);
+  });
+
+  const plainStream = hello.join('');
+  const plainWhole = JSON.stringify(whole);
+  const compressed = (encoding: string, type: string, bytes: Uint8Array): Script => [
+    head(200, { 'content-type': type, 'content-encoding': encoding, 'content-length': String(bytes.byteLength) }),
+    bytes,
+  ];
+
+  it.each<[string, boolean, Script]>([
+    ['a stream as text/plain', true, stream(hello, { headers: { 'content-type': 'text/plain' } })],
+    ['a stream without a type, in single bytes', true, [head(200, {}), ...Array.from(plainStream), { act: 'finish' }]],
+    [
+      'a stream that begins with a comment',
+      true,
+      stream([': ping\n\n', ...hello], { headers: { 'content-type': 'application/octet-stream' } }),
+    ],
+    ['JSON as text/plain', false, respond(200, `\ufeff \n${plainWhole}`, { 'content-type': 'text/plain; charset=utf-8' })],
+    ['JSON without a type', false, [head(200, { 'content-length': String(Buffer.byteLength(plainWhole)) }), plainWhole]],
+    ['JSON as gzip', false, compressed('gzip', 'application/json', gzipSync(plainWhole))],
+    ['JSON as br, without a type', false, compressed('br', 'text/plain', brotliCompressSync(plainWhole))],
+    ['JSON as zstd', false, compressed('ZSTD', 'application/json', zstdCompressSync(plainWhole))],
+    ['a stream as deflate', true, compressed('deflate', 'text/event-stream', deflateSync(plainStream))],
+  ])('is read as %s', async (_what, isStream, script) => {
+    const server = await upstream(script);
+    const { events: seen, error } = await ask(connect(server), { stream: isStream });
+    expect([fold(seen).text, error]).toEqual(['Hello', undefined]);
+  });
+
+  it.each([
+    ['HTML without a type', [head(200, { 'content-length': '14' }), '<h1>Hello</h1>']],
+    ['words', respond(200, 'Hello')],
+    ['nothing', [head(200, { 'content-length': '0' })]],
+    ['an unknown encoding', compressed('exi', 'application/json', gzipSync(plainWhole))],
+    ['JSON that expands to more than may be read', compressed('gzip', 'application/json', gzipSync(Buffer.alloc(17 * 1024 * 1024, ' ')))],
+  ])('is refused as %s', async (_what, script) => {
+    const server = await upstream(script);
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_invalid_response' });
+    await server.requests[0]?.closed;
+  });
+
+  it('is refused as a compressed line that expands without end', async () => {
+    const server = await upstream(compressed('gzip', 'text/event-stream', gzipSync(Buffer.alloc(8 * 1024 * 1024, 'a'))));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_line_too_long' });
+  });
+
+  it('is cut if its compression ends too early', async () => {
+    const bytes = gzipSync(plainStream);
+    const server = await upstream(compressed('gzip', 'text/event-stream', bytes.subarray(0, bytes.byteLength / 2)));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_incomplete' });
+  });
+
+  it('keeps the words of a compressed error', async () => {
+    const bytes = gzipSync(JSON.stringify({ error: { message: 'No credit' } }));
+    const server = await upstream([head(402, { 'content-encoding': 'gzip', 'content-length': String(bytes.byteLength) }), bytes]);
+    expect((await ask(connect(server))).error).toMatchObject({ status: 402, message: 'No credit' });
+  });
+
+  it.each([
+    ['whole', respond(200, { choices: [{ index: 0, finish_reason: 'content_filter' }] })],
+    ['whole, with a null', respond(200, { choices: [{ index: 0, message: null, finish_reason: 'content_filter: SAFETY' }] })],
+    ['streamed', stream(events({ choices: [{ index: 0, finish_reason: 'content_filter' }] }, '[DONE]'))],
+    ['streamed, with a null', stream(events({ choices: [{ index: 0, delta: null, finish_reason: 'SAFETY' }] }, '[DONE]'))],
+  ])('may say only how it ended (%s)', async (_how, script) => {
+    const server = await upstream(script);
+    expect(await ask(connect(server))).toEqual({ events: [{ type: 'finish', reason: 'content_filter' }], error: undefined });
+  });
+
+  const call = { index: 0, id: 'c', type: 'function', function: { name: 'get_time', arguments: '{}' } };
+  const withCall = (reason: string, isStream: boolean): Script =>
+    isStream
+      ? stream(
+          events(
+            { choices: [{ index: 0, delta: { content: 'I look.', tool_calls: [call] } }] },
+            { choices: [{ index: 0, delta: {}, finish_reason: reason }] },
+            '[DONE]',
+          ),
+        )
+      : respond(200, { choices: [{ index: 0, message: { content: 'I look.', tool_calls: [call] }, finish_reason: reason }] });
+
+  it.each([
+    ['abort', 'upstream_incomplete'],
+    ['Network_Error', 'upstream_incomplete'],
+    ['function_call_filter: MALFORMED_FUNCTION_CALL', 'model_call_unreadable'],
+  ])('makes no call and is an error if it ended with "%s"', async (reason, code) => {
+    for (const isStream of [false, true]) {
+      const server = await upstream(withCall(reason, isStream));
+      const { events: seen, error } = await ask(connect(server), { stream: isStream });
+      expect(error).toMatchObject({ code, status: 502, message: expect.stringContaining(reason) as string });
+      expect(seen).toEqual(isStream ? [{ type: 'text', text: 'I look.' }] : []);
+    }
+  });
+
+  it('stands with a warning if its finish reason is unknown, and says so of its calls', async () => {
+    const server = await upstream(withCall('flow_halted', true));
+    const { events: seen, error } = await ask(connect(server), { stream: true });
+    expect(error).toBeUndefined();
+    expect(seen).toMatchObject([
+      { type: 'text', text: 'I look.' },
+      { type: 'tool-call' },
+      {
+        type: 'run-event',
+        event: { type: 'warning', data: { code: 'finish_reason_unknown', message: expect.stringContaining('"flow_halted"') as string } },
+      },
+      { type: 'finish', reason: 'tool_calls', unknownReason: 'flow_halted' },
+    ]);
+  });
+
+  it('is not over while its finish reason is the word null', async () => {
+    const server = await upstream(stream(events({ choices: [{ index: 0, delta: { content: 'Hel' }, finish_reason: 'null' }] })));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_incomplete' });
   });
 
   it('keeps the status and the words of an error within it', async () => {

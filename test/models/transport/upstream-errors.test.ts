@@ -278,3 +278,55 @@ describe('isToolsUnsupported', () => {
       expect(isToolsUnsupported(bit.repeat(100_000))).toBe(false);
   });
 });
+
+describe('a call of the model that its backend could not read', () => {
+  const tagged = '<tool_call>{"name": "f"}</tool_call>';
+  const groq = { message: "Failed to call a function. See 'failed_generation'.", code: 'tool_use_failed', failed_generation: tagged };
+
+  it.each<[string, number, unknown, string | undefined]>([
+    ['Ollama', 500, { error: `error parsing tool call: raw='${tagged}', err=unexpected end of JSON input` }, tagged],
+    ['Ollama, XML', 500, { error: 'XML syntax error on line 3: element <parameter> closed by </function>' }, undefined],
+    ['llama.cpp', 500, { error: { code: 500, message: `Failed to parse input at pos 12: ${tagged}`, type: 'server_error' } }, tagged],
+    ['LM Studio', 400, { error: `Failed to parse tool call: Unexpected end of content. Model Output: ${tagged}` }, tagged],
+    ['SGLang', 400, { object: 'error', message: 'Failed to parse fc related info to json format!', code: 400 }, undefined],
+    ['Groq', 400, { error: groq }, tagged],
+    [
+      'Groq, a call that does not fit',
+      400,
+      { error: { ...groq, message: "attempted to call tool 'g' which was not in request.tools" } },
+      tagged,
+    ],
+    [
+      'a server with plain text',
+      500,
+      `Failed to parse input at pos 3: ${tagged.replaceAll(/[<>]/gu, '|')}`,
+      tagged.replaceAll(/[<>]/gu, '|'),
+    ],
+  ])('has a code of its own, with what the model wrote (%s)', async (_server, status, body, written) => {
+    const type = typeof body === 'string' ? 'text/plain' : json;
+    const fault = await readErrorResponse(answer(status, body, { 'content-type': type }), 'lab', noSecrets);
+    expect(fault).toMatchObject({ code: 'model_call_unreadable', status: 502 });
+    expect((fault as { written?: string }).written).toBe(written);
+    expect(fault.message).toContain(written ?? 'lab');
+  });
+
+  it.each([
+    ['the key', 401, { error: { message: `Failed to parse input at pos 1: ${tagged}` } }, 'upstream_auth_failed'],
+    ['a call of the history', 500, { error: 'Failed to parse tool call arguments as JSON: parse error at line 1' }, 'upstream_error'],
+    [
+      'structured output',
+      400,
+      { error: { message: 'Failed to generate JSON.', code: 'json_validate_failed', failed_generation: '{' } },
+      'upstream_rejected',
+    ],
+  ])('is nothing that concerns %s', async (_what, status, body, code) => {
+    expect(await readErrorResponse(answer(status, body), 'lab', noSecrets)).toMatchObject({ code });
+  });
+
+  it('has no secret in what the model wrote', async () => {
+    const mask = createSecretMask(['sk-secret-value-1']);
+    const fault = toReportedError({ error: { ...groq, failed_generation: 'f(sk-secret-value-1)' } }, 'lab', mask);
+    expect(fault).not.toMatchObject({ written: expect.stringContaining('sk-secret') as string });
+    expect(fault.message).not.toContain('sk-secret');
+  });
+});

@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
-import type { FinishReason, ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
+import type { ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
+import { UnreadableCallError } from '../../../core/errors.ts';
 import { runSteps, type Emit } from '../../../shared/async/emit.ts';
 import { isDeeperThan, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
@@ -42,31 +43,75 @@ interface LeakedCall {
   name: string;
   /** Raw JSON text, as in a native call. */
   arguments: string;
+  /** As it was written, without marks around it. */
+  text: string;
+  /** Its arguments cannot be read. It is passed on so that the model is told. */
+  isDamaged?: true;
+}
+
+interface RecoveredAnswer {
+  request: ModelRequest;
+  specs: readonly ToolSpec[];
+  emit: Emit<ModelEvent>;
 }
 
 async function answerWithLeakedCalls(
   { backend, newCallId, caller }: RecoveryOptions,
-  { request, specs, emit }: { request: ModelRequest; specs: readonly ToolSpec[]; emit: Emit<ModelEvent> },
+  { request, specs, emit }: RecoveredAnswer,
 ): Promise<void> {
   const quotes = new ReadTexts(request, caller);
-  const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
-  const parser = createToolCallParser({ tools: specs, isNative: true, quotes, repairs });
-  const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });
-  const reader = new LeakReader(parser, { quotes, repairs, repair, tools: request.tools, emit });
+  const newReader = (emitRead: Emit<ModelEvent>): LeakReader => {
+    const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
+    const parser = createToolCallParser({ tools: specs, isNative: true, quotes, repairs });
+    const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });
+    return new LeakReader(parser, { quotes, repairs, repair, tools: request.tools, emit: emitRead });
+  };
+  const asCalls = (calls: readonly LeakedCall[], where: string): ModelEvent[] =>
+    calls.flatMap((call): ModelEvent[] => [
+      warningEvent({ code: 'call_rescued', message: `The model wrote a call of "${call.name}" ${where}. It is taken as a call.` }),
+      { type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } },
+    ]);
 
-  await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
+  const reader = newReader(emit);
+  try {
+    await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
+  } catch (error) {
+    const calls = error instanceof UnreadableCallError ? await callsIn(error.written, newReader(unheard)) : [];
+    if (calls.length === 0) throw error;
+    await runSteps(reader.end());
+    return emit([...reader.takeAsText(), ...asCalls(calls, 'that its backend could not read'), { type: 'finish', reason: 'tool_calls' }]);
+  }
   const slow = runSteps(reader.end());
   if (slow !== undefined) await slow;
   const { leaked, native, finish, read } = reader;
+  // What has arrived may be half of what the model meant, so calls in the text stay text.
+  if (finish?.unknownReason !== undefined) return emit([...reader.takeAsText(), finish]);
   const recovered = leaked.length === 0 ? leaked : await withoutNativeCalls(leaked, native);
-  for (const call of recovered) {
-    const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
-    read.push(warningEvent({ code: 'call_rescued', message }));
-    read.push({ type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } });
-  }
-  if (finish !== undefined) read.push({ type: 'finish', reason: recovered.length > 0 && finish === 'stop' ? 'tool_calls' : finish });
+  const thought = reader.hasOnlyThought && finish?.reason === 'stop' ? await callsAtEndOf(reader.thoughts, newReader(unheard)) : [];
+  read.push(...asCalls(recovered, 'into its text'), ...asCalls(thought, 'into its thoughts, and said nothing else'));
+  const hasCalls = recovered.length + thought.length > 0;
+  if (finish !== undefined) read.push({ ...finish, reason: hasCalls && finish.reason === 'stop' ? 'tool_calls' : finish.reason });
   const slowAtEnd = emit(read);
   if (slowAtEnd !== undefined) await slowAtEnd;
+}
+
+/** For a text of which the user reads nothing. */
+const unheard: Emit<ModelEvent> = () => undefined;
+
+/** The calls in a text that a backend could not read itself. */
+async function callsIn(written: string | undefined, reader: LeakReader): Promise<LeakedCall[]> {
+  if (written === undefined || written === '') return [];
+  await runSteps(reader.readText(written));
+  return reader.leaked.filter(({ isDamaged }) => isDamaged !== true);
+}
+
+/**
+ * The calls with which thoughts end that were never closed. The model may as well think about calls that it does not make, but then it thinks on. Words
+ * before the thoughts rule out calls without marks.
+ */
+async function callsAtEndOf(thoughts: string, reader: LeakReader): Promise<LeakedCall[]> {
+  await runSteps(reader.readText(`Thoughts:\n${thoughts}`));
+  return reader.leaked.slice(reader.leakedAmid).filter(({ isDamaged }) => isDamaged !== true);
 }
 
 interface LeakReaderOptions {
@@ -79,19 +124,46 @@ interface LeakReaderOptions {
   emit: Emit<ModelEvent>;
 }
 
+/** Characters at the end of thoughts in which calls are looked for: the longest arguments fit. */
+const searchedThoughts = limits.argumentsBytes;
+
 /** Reads one answer and emits everything that is not a call. Each promise that its generators yield must be awaited before the next iteration. */
 class LeakReader {
   readonly native: ToolCall[] = [];
   leaked: LeakedCall[] = [];
-  finish: FinishReason | undefined;
+  /** How many of them are followed by other text. */
+  leakedAmid = 0;
+  finish: Extract<ModelEvent, { type: 'finish' }> | undefined;
+  /** The end of all thoughts. */
+  thoughts = '';
   /** Events that are not emitted yet. */
   read: ModelEvent[] = [];
   readonly #parser: ToolCallParser;
   readonly #options: LeakReaderOptions;
+  #hasSpoken = false;
 
   constructor(parser: ToolCallParser, options: LeakReaderOptions) {
     this.#parser = parser;
     this.#options = options;
+  }
+
+  /** Nothing was said or called. */
+  get hasOnlyThought(): boolean {
+    return this.thoughts !== '' && !this.#hasSpoken && this.native.length === 0 && this.leaked.length === 0;
+  }
+
+  /** What is not emitted yet, with the calls as text. */
+  takeAsText(): ModelEvent[] {
+    const text = this.leaked.flatMap(({ name, text: written }) =>
+      leftAsText({ type: 'damaged', reason: 'truncated', name, text: written }),
+    );
+    return [...this.read.splice(0), ...text];
+  }
+
+  /** Reads a whole text that is not part of the answer. */
+  *readText(text: string): Generator<Promise<void> | undefined, void> {
+    yield* this.readEvents([{ type: 'text', text }]);
+    yield* this.end();
   }
 
   *readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
@@ -99,7 +171,9 @@ class LeakReader {
       const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
       if (event.type !== 'text' || !isFirstChoice) {
         if (event.type === 'tool-call') this.native.push(event.call);
-        if (event.type === 'finish' && isFirstChoice) this.finish = event.reason;
+        if (event.type === 'reasoning' && isFirstChoice) this.#think(event.text);
+        if (event.type === 'extra' && event.level === 'delta') this.#hasSpoken = true;
+        if (event.type === 'finish' && isFirstChoice) this.finish = event;
         else this.read.push(event);
         continue;
       }
@@ -116,7 +190,7 @@ class LeakReader {
   }
 
   *end(): Generator<Promise<void> | undefined, void> {
-    this.#add(this.#parser.flush({ isCut: this.finish === 'length' }));
+    this.#add(this.#parser.flush({ isCut: this.finish?.reason === 'length' }));
     yield* this.#addAwaited();
   }
 
@@ -139,15 +213,32 @@ class LeakReader {
     for (const piece of pieces) {
       // One call above the limit is kept, so that the loop notices the excess.
       const isFull = this.leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
-      if (piece.type === 'reasoning') this.read.push({ type: 'reasoning', text: piece.text });
-      else if (piece.type === 'text' || isFull) this.read.push({ type: 'text', text: piece.text });
-      else if (piece.type === 'call') this.leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments) });
+      if (piece.type === 'reasoning') this.#addThought(piece.text);
+      else if (piece.type === 'text' || isFull) this.#addText({ type: 'text', text: piece.text });
+      else if (piece.type === 'call') this.leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments), text: piece.text });
       else if (piece.type === 'damaged' && isMeant(piece, this.#options.tools))
-        this.leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}` });
+        this.leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}`, text: piece.text, isDamaged: true });
       // All text so far turned out to be thinking, whose calls must not run.
       else if (piece.type === 'retraction') this.leaked = [];
-      else this.read.push(...leftAsText(piece));
+      else for (const event of leftAsText(piece)) this.#addText(event);
     }
+  }
+
+  #addText(event: ModelEvent): void {
+    this.read.push(event);
+    if (event.type !== 'text' || event.text.trim() === '') return;
+    this.#hasSpoken = true;
+    this.leakedAmid = this.leaked.length;
+  }
+
+  #addThought(text: string): void {
+    this.read.push({ type: 'reasoning', text });
+    this.#think(text);
+  }
+
+  #think(text: string): void {
+    this.thoughts += text;
+    if (this.thoughts.length > 2 * searchedThoughts) this.thoughts = this.thoughts.slice(-searchedThoughts);
   }
 
   #emitRead(): Promise<void> | undefined {
@@ -196,7 +287,7 @@ async function withoutNativeCalls(leaked: readonly LeakedCall[], native: readonl
 }
 
 /** Independent of the order of keys. Undefined when the arguments are too long, too deep or no JSON: the loop refuses such a call anyway. */
-function keyOf({ name, arguments: text }: LeakedCall): string | undefined {
+function keyOf({ name, arguments: text }: Pick<LeakedCall, 'name' | 'arguments'>): string | undefined {
   if (text.length > limits.argumentsBytes) return undefined;
   try {
     const value = parseExactly(text) as JsonValue;

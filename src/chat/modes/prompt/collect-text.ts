@@ -5,7 +5,7 @@ import { StopReading, type Emit } from '../../../shared/async/emit.ts';
 
 interface CollectedText {
   text: string;
-  /** Ended by the token limit or a content filter, so it may be incomplete. */
+  /** Ended by the token limit, a content filter, or for a reason that is not known, so it may be incomplete. */
   isCut: boolean;
 }
 
@@ -20,7 +20,8 @@ export async function collectText(backend: ModelBackend, request: ModelRequest, 
       if (text.length > limits.argumentsBytes) throw enough;
       for (const event of events) {
         if (event.type === 'text') text += event.text;
-        else if (event.type === 'finish') isCut = event.reason === 'length' || event.reason === 'content_filter';
+        else if (event.type === 'finish')
+          isCut = event.reason === 'length' || event.reason === 'content_filter' || event.unknownReason !== undefined;
       }
       return emit(events.filter(({ type }) => type === 'usage' || type === 'run-event'));
     });

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { textOf, type ChatMessage, type FinishReason, type ModelEvent } from '../../../core/chat/chat.ts';
+import { textOf, type ChatMessage, type ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { runSteps, StopReading, type Emit } from '../../../shared/async/emit.ts';
 import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
@@ -70,21 +70,22 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
       if (error !== reader.stopReading) throw error;
     }
     const { finish } = reader;
-    for (const pause of step.end(finish === 'length')) await pause;
+    for (const pause of step.end(finish.reason === 'length')) await pause;
     await emit(read);
     const { call } = step;
-    if (call !== undefined && specs.length > 0) {
+    // An action of an answer that ended in an unknown way may be half of what the model meant.
+    if (call !== undefined && specs.length > 0 && finish.unknownReason === undefined) {
       const id = newCallId();
       steps.set(id, step.written);
       return emit([
         { type: 'tool-call', call: { id, name: call.name, arguments: call.arguments } },
-        { type: 'finish', reason: finish === 'length' ? 'length' : 'tool_calls' },
+        { type: 'finish', reason: finish.reason === 'length' ? 'length' : 'tool_calls' },
       ]);
     }
     // The caller's output format rules out labels, so the answer is requested separately.
     if (form !== undefined && specs.length > 0)
       return backend.answer({ ...plainRequest(request), purpose: { type: 'answer', reason: 'form_demanded' } }, emit);
-    return emit([{ type: 'finish', reason: finish }]);
+    return emit([finish]);
   }
 
   return {
@@ -103,7 +104,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
 class StepReader {
   /** Thrown when the model keeps inventing observations because no stop sequence works. */
   readonly stopReading = new StopReading();
-  finish: FinishReason = 'stop';
+  finish: Extract<ModelEvent, { type: 'finish' }> = { type: 'finish', reason: 'stop' };
   readonly #step: ReactStep;
   readonly #read: ModelEvent[];
   readonly #emit: Emit<ModelEvent>;
@@ -117,7 +118,7 @@ class StepReader {
 
   *readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
     for (const event of events) {
-      if (event.type === 'finish') this.finish = event.reason;
+      if (event.type === 'finish') this.finish = event;
       else if (event.type === 'text') yield* this.#readText(event.text);
       else this.#read.push(event);
       if (this.#step.invented > inventedCharacters) throw this.stopReading;

@@ -21,6 +21,7 @@ const purposes: Readonly<Record<string, { title: string; why: string }>> = {
 
 const reasons: Readonly<Record<string, string>> = {
   no_call_made: 'A call was required, but the model made none.',
+  call_unreadable: 'The backend could not read a call that its model wrote.',
   functions_refused: 'The backend rejected functions, so the results are sent as text.',
   functions_missed: 'The backend requires the list of functions, so it is sent, but no calls are allowed.',
   stop_refused: 'The backend does not support stop sequences, so they are left out.',

@@ -1,0 +1,58 @@
+import type { OutboundResponse } from '../../core/outbound.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { GeneratedBody } from './generated-body.ts';
+
+/** JSON, or server-sent events; undefined: neither. */
+type AnswerKind = 'json' | 'events' | undefined;
+
+/** Bytes that are looked at; white space may come first. */
+const examinedBytes = 1024;
+const event = /^(?:(?:data|event|id|retry) ?:|:)/u;
+/** Shorter texts may be the beginning of a field name. */
+const decisiveCharacters = 'retry :'.length;
+
+/** What the content type says; undefined if it says nothing of use. */
+function kindByType({ headers }: OutboundResponse): AnswerKind {
+  const type = (headers['content-type'] ?? '').toLowerCase();
+  if (type.includes('text/event-stream')) return 'events';
+  return /^application\/(?:[\w.-]+\+)?json\b/u.test(type.trim()) ? 'json' : undefined;
+}
+
+/**
+ * What an answer is, by its content type, or by its first bytes if that is missing or of another kind: servers and proxies send both as `text/plain`.
+ * What is read to find out is in the body of the returned answer.
+ */
+export function findKind(response: OutboundResponse): MaybePromise<{ kind: AnswerKind; response: OutboundResponse }> {
+  const kind = kindByType(response);
+  return kind === undefined ? examine(response) : { kind, response };
+}
+
+async function examine(response: OutboundResponse): Promise<{ kind: AnswerKind; response: OutboundResponse }> {
+  const { body } = response;
+  const pieces = body[Symbol.asyncIterator]();
+  const read: Uint8Array[] = [];
+  let text = '';
+  let isEnded = false;
+  while (!isEnded && text.length < decisiveCharacters && sizeOf(read) < examinedBytes) {
+    const next = await pieces.next();
+    if (next.done === true) isEnded = true;
+    else read.push(next.value);
+    text = new TextDecoder().decode(Buffer.concat(read)).trimStart();
+  }
+  const replayed = isEnded ? replay(read) : replay(read, pieces);
+  return { kind: kindOfText(text), response: { ...response, body: new GeneratedBody(replayed, body) } };
+}
+
+function kindOfText(text: string): AnswerKind {
+  if (text.startsWith('{') || text.startsWith('[')) return 'json';
+  return event.test(text) ? 'events' : undefined;
+}
+
+function sizeOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+async function* replay(read: readonly Uint8Array[], rest?: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  yield* read;
+  for (let next = await rest?.next(); next !== undefined && next.done !== true; next = await rest?.next()) yield next.value;
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { endOf, toFinishReason, type AnswerEnd } from '../../../src/models/answers/finish-reasons.ts';
+
+describe('the end of an answer', () => {
+  it.each<[AnswerEnd, (string | undefined)[]]>([
+    [
+      'success',
+      [
+        undefined,
+        '',
+        'stop',
+        'STOP',
+        'eos',
+        'eos_token',
+        'stop_sequence',
+        'end_turn',
+        'endTurn',
+        'COMPLETE',
+        'completed',
+        'load',
+        'unload',
+      ],
+    ],
+    ['calls', ['tool_calls', 'tool-calls', 'function_call', 'tool_use', 'TOOL_CALL']],
+    ['length', ['length', 'max_tokens', 'MAX_TOKENS', 'model_length', 'max_output_tokens', 'model_context_window_exceeded']],
+    ['filter', ['content_filter', 'SAFETY', 'RECITATION', 'refusal', 'sensitive', 'content_filter: PROHIBITED_CONTENT', 'Safety:high']],
+    ['broken', ['abort', 'error', 'insufficient_system_resource', 'network_error', 'failed', 'cancelled', 'Error: the engine is gone']],
+    ['unreadable', ['function_call_filter: MALFORMED_FUNCTION_CALL', 'MALFORMED_FUNCTION_CALL', 'malformed_tool_use']],
+    ['unknown', ['flow_halted', 'stopped by magic', 'stop!', 'filter']],
+  ])('is %s for its words, in any case and with any detail', (end, words) => {
+    expect(words.map((word) => [word, endOf(word)])).toEqual(words.map((word) => [word, end]));
+  });
+
+  it('is told to clients in four words, of which calls decide one', () => {
+    expect(toFinishReason('stop', true)).toBe('tool_calls');
+    expect(toFinishReason('tool_calls', false)).toBe('stop');
+    expect(toFinishReason('max_tokens', true)).toBe('length');
+    expect(toFinishReason('content_filter: SAFETY', true)).toBe('content_filter');
+    expect(toFinishReason('flow_halted', false)).toBe('stop');
+  });
+});
