@@ -46,7 +46,7 @@ export interface BackendParts {
 
 /** The backend of one entry. With several addresses, or a limit of requests, it has a backend for each address behind it. */
 export function createBackend(entry: BackendConfig, timeouts: Timeouts, parts: BackendParts): CreatedBackend {
-  const { name, url, urls = [url], maxConcurrent, queue, fallbacks } = entry;
+  const { name, urls, maxConcurrent, queue, fallbacks } = entry;
   const [first, ...others] = urls.map((address) => createAtAddress({ ...entry, url: address }, timeouts, parts));
   if (first === undefined) throw new Error(`The backend ${name} has no address.`);
   const own = fallbacks === undefined ? {} : { fallbacks };

@@ -71,10 +71,13 @@ export type ToolFile = { type: string; url: string; sizeBytes: number; name?: st
  */
 export type ToolDocument = { uri: string; type?: string; text: string };
 
+/** What follows the text in a `value` (`withStructure`). `isDeclared`: its function has a schema for it, which clients have been given. */
+export type StructuredResult = { value: JsonValue; isDeclared: boolean };
+
 /**
  * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
- * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `structured`: what follows the text in
- * `value` (`withStructure`), for protocols that have a place for it. `offers`
+ * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `structured` is for
+ * protocols that have a place for it beside the text. `offers`
  * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools again, because others are there now. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
@@ -86,7 +89,7 @@ export type ToolOutcome =
       note?: string;
       files?: ToolFile[];
       documents?: ToolDocument[];
-      structured?: JsonValue;
+      structured?: StructuredResult;
       offers?: string[];
       renewsOffer?: true;
       usage?: Usage;

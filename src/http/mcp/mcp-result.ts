@@ -36,9 +36,9 @@ function resultOf(outcome: ToolOutcome): CallToolResult {
   const { value, files = [], documents = [] } = outcome;
   if (typeof value === 'string') {
     const { structured } = outcome;
-    const beside = structured === undefined ? undefined : withoutStructure(value, structured);
-    if (!isJsonObject(structured) || beside === undefined) return { content: contentOf(value, { files, documents }) };
-    return { content: contentOf(beside, { files, documents }), structuredContent: structured };
+    const beside = structured === undefined ? undefined : withoutStructure(value, structured.value);
+    if (!isJsonObject(structured?.value) || beside === undefined) return { content: contentOf(value, { files, documents }) };
+    return { content: contentOf(beside, { files, documents }), structuredContent: structured.value };
   }
   const text: ContentBlock = { type: 'text', text: JSON.stringify(value, null, 2) };
   return { content: [text, ...files.map(toBlock)], ...(isJsonObject(value) && { structuredContent: value }) };

@@ -1,3 +1,4 @@
+import { withoutStructure } from '../../core/tools/structured-result.ts';
 import type { ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonValue } from '../../shared/json/json.ts';
 
@@ -7,10 +8,18 @@ import type { JsonValue } from '../../shared/json/json.ts';
  * model reads. `notices` come first in the same way: before a text, else in a list with the result.
  */
 export function bareResult(outcome: Extract<ToolOutcome, { type: 'result' }>, notices: readonly string[] = []): JsonValue {
-  const result = withFiles(outcome);
+  const result = withFiles(asDeclared(outcome));
   if (notices.length === 0) return result;
   const notice = `[${notices.join(' ')}]`;
   return typeof result === 'string' && outcome.files === undefined ? `${notice}\n\n${result}` : [notice, result];
+}
+
+/** Structure that says something else than the text stands alone where the document has promised its schema. */
+function asDeclared(outcome: Extract<ToolOutcome, { type: 'result' }>): Extract<ToolOutcome, { type: 'result' }> {
+  const { value, structured } = outcome;
+  const isPromised =
+    structured?.isDeclared === true && typeof value === 'string' && withoutStructure(value, structured.value) !== undefined;
+  return isPromised ? { ...outcome, value: structured.value } : outcome;
 }
 
 function withFiles({ value, files = [] }: Extract<ToolOutcome, { type: 'result' }>): JsonValue {

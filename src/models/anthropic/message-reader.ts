@@ -28,7 +28,7 @@ interface Block {
   input: string;
 }
 
-type EventType = RawMessageStreamEvent['type'];
+type StreamEventType = RawMessageStreamEvent['type'];
 type DeltaType = RawContentBlockDelta['type'];
 
 /**
@@ -56,7 +56,7 @@ export class MessageReader {
 
   read(event: JsonObject, events: ModelEvent[]): void {
     const { index = 0 } = event;
-    switch (event['type'] as EventType) {
+    switch (event['type'] as StreamEventType) {
       case 'message_start':
         if (!isJsonObject(event['message'])) return;
         this.#hasBegun = true;

@@ -71,7 +71,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
       const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
-      const outcome = readToolResult(result, peer.id);
+      const outcome = readToolResult(result, peer.id, isUsableSchema(definition.outputSchema));
       if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
       const note = faults.length === 0 ? undefined : mismatchNote(masks().mask.text(faults.join('; ')));
       return withoutCredentials({ ...outcome, ...(note !== undefined && { note }) }, masks().credentialMask);
@@ -111,7 +111,7 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
   return {
     ...outcome,
     value: mask.value(value),
-    ...(structured !== undefined && { structured: mask.value(structured) }),
+    ...(structured !== undefined && { structured: { ...structured, value: mask.value(structured.value) } }),
     ...(files && {
       files: files.map(({ url, name, uri, ...file }) => ({
         ...file,

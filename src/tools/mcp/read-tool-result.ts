@@ -23,9 +23,9 @@ interface Content {
 
 /**
  * Converts the result of an MCP call. A structured result is the value if the text blocks only repeat it; otherwise the value is the text, with the structure
- * after it. Other content becomes files, mentioned in the text. `server` is named in errors, so that they are not taken for the gateway's.
+ * after it. Other content becomes files, mentioned in the text. `isDeclared`: the tool has an output schema. `server` is named in errors, so that they are not taken for the gateway's.
  */
-export function readToolResult(result: CallToolResult, server: string): ToolOutcome {
+export function readToolResult(result: CallToolResult, server: string, isDeclared = false): ToolOutcome {
   const { texts, files, documents, isTruncated } = readContent(result.content);
   if (result.isError === true) {
     const text = texts.join('\n').slice(0, maxErrorCharacters) || 'without saying why';
@@ -38,7 +38,7 @@ export function readToolResult(result: CallToolResult, server: string): ToolOutc
   return {
     type: 'result',
     value,
-    ...(structured !== undefined && !isRepeated && { structured }),
+    ...(structured !== undefined && !isRepeated && { structured: { value: structured, isDeclared } }),
     ...(isTruncated && !isRepeated && { isTruncated: true }),
     ...(files.length > 0 && { files }),
     ...(documents.length > 0 && !isRepeated && { documents }),

@@ -304,7 +304,7 @@ describe('MCP servers', () => {
     const { body } = await post(gateway, '/v1/chat/completions', chat(',"stream":true,"stream_options":{"include_events":true}'));
     expect(asked.find((text) => text.includes('"tools/call"'))).toContain(`"arguments":${args}`);
     expectRead(gateway);
-    expect(body).toContain(`"created":${id}`);
+    expect(body).toContain(String.raw`\"created\": ${id}`);
     expect(JSON.stringify(gateway.model.requests[0]?.tools)).toContain(`[${id}]`);
     const answer = await post(
       gateway,

@@ -256,9 +256,12 @@ describe('a gateway whose functions another one has by their document', () => {
     expect(report.functions.map(({ name }) => name)).toEqual(['weather', 'photo']);
     const weather = await post(second, '/api/tools/weather/invoke', { arguments: { place: 'Osaka' } });
     expect(weather).toMatchObject({ result: { degrees: 21 } });
+    const payload = { arguments: { place: 'Osaka' } };
+    const own = await first.server.inject({ method: 'POST', url: '/api/tools/weather/invoke', headers: withKey, payload });
+    expect(own.json()).toMatchObject({ result: { degrees: 21 }, text: 'Osaka' });
     const photo = await post(second, '/api/tools/photo/invoke', { arguments: {} });
     expect(photo).toMatchObject({ files: [{ type: 'image/png', url: `data:image/png;base64,${'A'.repeat(20_000)}` }] });
-    expect(peer.calls).toEqual(['weather', 'photo']);
+    expect(peer.calls).toEqual(['weather', 'weather', 'photo']);
   });
 
   it('is refused where it is this gateway itself, and gives nobody what came from there', async () => {

@@ -97,7 +97,11 @@ describe('the result of an MCP tool', () => {
   it('is the text and then the structure where they say different things', () => {
     const structured = { url: 'https://x.example', chars: 4 };
     const outcome = read([{ type: 'text', text: 'page' }], { structuredContent: structured });
-    expect(outcome).toEqual({ type: 'result', value: `page\n${JSON.stringify(structured, null, 2)}`, structured });
+    expect(outcome).toEqual({
+      type: 'result',
+      value: `page\n${JSON.stringify(structured, null, 2)}`,
+      structured: { value: structured, isDeclared: false },
+    });
     expect(toMcpResult(outcome)).toEqual({ content: [{ type: 'text', text: 'page' }], structuredContent: structured });
   });
 

@@ -1,3 +1,4 @@
+import { withoutStructure } from '../../../core/tools/structured-result.ts';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
@@ -123,10 +124,11 @@ export function toInvokedWire({ id, name, outcome, durationMs, notices, connect 
   const warnings = notices?.map((message) => ({ code: 'arguments_changed', message }));
   const head = { id, tool: name, ...(warnings && { warnings }) };
   if (outcome.type === 'result') {
-    const { value, isTruncated, files = [] } = outcome;
+    const { value, structured, isTruncated, files = [] } = outcome;
+    const text = structured === undefined || typeof value !== 'string' ? undefined : withoutStructure(value, structured.value);
     return {
       ...head,
-      result: value,
+      ...(text === undefined || structured === undefined ? { result: value } : { result: structured.value, text }),
       ...(isTruncated === true && { truncated: true }),
       ...(files.length > 0 && { files: files.map(toWireFile) }),
       duration_ms: durationMs,
