@@ -41,10 +41,13 @@ function payerWith(failed: Set<string>): ModelBackend {
       ? [{ request: JSON.stringify({ amounts, isFlaky: false }) }]
       : amounts.map((amount) => ({ amount }));
     for (const [place, args] of wanted.entries())
-      yield { type: 'tool-call', call: { id: `call_${place}`, name: isAsking ? 'payer' : 'pay', arguments: JSON.stringify(args) } };
+      yield { type: 'tool-call', call: { id: idOf(place), name: isAsking ? 'payer' : 'pay', arguments: JSON.stringify(args) } };
     yield { type: 'finish', reason: 'tool_calls' };
   });
 }
+
+/** No mere count, which the gateway would replace. */
+const idOf = (place: number): string => `wanted-${String.fromCodePoint(97 + place)}`;
 
 interface CallModel {
   amount: number;
@@ -129,7 +132,7 @@ const start = (owner: string, count: number, kind: { isInner: boolean; isFlaky: 
     const content = JSON.stringify({ amounts: calls.map(({ amount }) => amount), isFlaky } satisfies Question);
     const fields = { messages: [{ role: 'user', content }], ...(isInner && { tool_ids: ['preset:payer'] }) };
     const asked = await askPlainly(real.gateway, fields, real.keys[owner]);
-    expect(asked.approval.calls.map(({ id }) => id)).toEqual(calls.map((_call, place) => `${isInner ? 'call_0.' : ''}call_${place}`));
+    expect(asked.approval.calls.map(({ id }) => id)).toEqual(calls.map((_call, place) => `${isInner ? `${idOf(0)}.` : ''}${idOf(place)}`));
     real.asked.push(asked);
     model.runs.push({ owner, state: 'waiting', calls, isFlaky, hasFailed: false });
     await compare(model, real);
