@@ -146,6 +146,7 @@ const answers: Record<string, RegExp> = {
   api: /"sources":[\s\S]*"result":[\s\S]*"requests":[\s\S]*"object":"list"[\s\S]*administrator key: sk-tw-/,
   dialects: /"object":"response"[\s\S]*"type":"message"[\s\S]*"input_tokens":[\s\S]*"done":true[\s\S]*"text_completion"/,
   modes: /(?:"sources":[\s\S]*){4}/,
+  configuration: /"id":"lab"[\s\S]*"has_key":true[\s\S]*"ok":false/,
   'runs-and-events': /"type":"run\.end"[\s\S]*"next":/,
 };
 
