@@ -147,6 +147,7 @@ const answers: Record<string, RegExp> = {
   dialects: /"object":"response"[\s\S]*"type":"message"[\s\S]*"input_tokens":[\s\S]*"done":true[\s\S]*"text_completion"/,
   configuration: /"id":"lab"[\s\S]*"origin":"api"/,
   modes: /(?:"sources":[\s\S]*){4}/,
+  configuration: /"id":"lab"[\s\S]*"has_key":true[\s\S]*"ok":false/,
   'runs-and-events': /"type":"run\.end"[\s\S]*"next":/,
 };
 

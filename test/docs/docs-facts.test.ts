@@ -39,12 +39,14 @@ import { approvalTokenMs, waitingRunsPerCaller, waitingRunsCharacters } from '..
 import { rememberedApprovalMs, rememberedApprovals } from '../../src/policy/approvals/remembered-approvals.ts';
 import { transcriptMs, transcriptsCharacters, transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
 import { storedChatsPerCaller, storedChatMs } from '../../src/storage/sqlite/sqlite-chats.ts';
+import { allPicturesCharacters, pictureCharacters } from '../../src/chat/messages/run-pictures.ts';
 import { metadataEntries } from '../../src/http/dialects/chat-completions/store-completions.ts';
 import { functionTokens } from '../../src/tools/catalog/cut/cut-spec.ts';
 
 const pageNames = [
   'api',
   'approvals',
+  'backends',
   'browser-tools',
   'clients',
   'configuration',
@@ -287,6 +289,12 @@ it.each<[(typeof pageNames)[number], string[]]>([
     ],
   ],
   ['approvals', [`for ${approvalTokenMs / 3_600_000} hours`]],
+  [
+    'backends',
+    [
+      `the ${limits.toolPictures} newest pictures of the run, each with at most ${pictureCharacters / 1e6} MB and together ${allPicturesCharacters / 1e6} MB`,
+    ],
+  ],
   [
     'browser-tools',
     [

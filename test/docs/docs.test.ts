@@ -83,6 +83,16 @@ describe('the examples of the documentation', () => {
     expect(modules.toolsDir).toMatch(/tools$/);
   });
 
+  it('hold entries of backends that the gateway reads', () => {
+    const examples = [...read('docs/backends.md').matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => text);
+    expect(examples.length).toBeGreaterThan(2);
+    for (const text of examples) {
+      const keys = Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'k']));
+      const { backends } = readConfig({ ...keys, OLLAMA_BASE_URLS: ';' }, (path) => (path === './toolwharf.yaml' ? text : undefined));
+      expect(backends).toHaveLength(text.match(/\btype: /g)?.length ?? 0);
+    }
+  });
+
   it('leave running answers their time, and bodies their size', () => {
     const { drainTimeoutMs, bodyLimitBytes, port } = readConfig({}, () => undefined);
     const page = read('docs/operations.md');
