@@ -145,7 +145,6 @@ const answers: Record<string, RegExp> = {
     /"tokens_per_day":200000[\s\S]*"chat\.completion"[\s\S]*\{"data":\[\],"next":null\}[\s\S]*"state":"connected"[\s\S]*"id":"ada","deleted":true/,
   api: /"sources":[\s\S]*"result":[\s\S]*"requests":[\s\S]*"object":"list"[\s\S]*administrator key: sk-tw-/,
   dialects: /"object":"response"[\s\S]*"type":"message"[\s\S]*"input_tokens":[\s\S]*"done":true[\s\S]*"text_completion"/,
-  configuration: /"id":"lab"[\s\S]*"origin":"api"/,
   modes: /(?:"sources":[\s\S]*){4}/,
   configuration: /"id":"lab"[\s\S]*"has_key":true[\s\S]*"ok":false/,
   'runs-and-events': /"type":"run\.end"[\s\S]*"next":/,
