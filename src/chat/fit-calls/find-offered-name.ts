@@ -26,7 +26,7 @@ export function findOfferedName(written: string, offered: readonly string[]): Na
     (name) => plain(name) === plain(trimmed),
     (name) => plain(name) === plain(trimmed.slice(trimmed.lastIndexOf('/') + 1)),
     (name) => isShortened(trimmed, name),
-    (name) => plain(trimmed).length >= minTruncatedLength && plain(name).startsWith(plain(trimmed)),
+    (name) => plain(trimmed).length >= minTruncatedLength && isTruncated(plain(trimmed), plain(name)),
   ];
   for (const fits of steps) {
     const matches = offered.filter(fits);
@@ -101,6 +101,11 @@ function plainOf(names: readonly string[]): string | undefined {
 /** Case and separators are ignored, because models mix them up. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
+}
+
+/** Whether the written name is the beginning of the name. A number that is cut is another number: `light_1` is not `light_12`. */
+function isTruncated(written: string, name: string): boolean {
+  return name.startsWith(written) && !/\p{N}{2}/u.test(name.slice(written.length - 1, written.length + 1));
 }
 
 /** Whether the written name is a prefix or suffix of the name, in whole words. */

@@ -167,6 +167,13 @@ export function speaksAgainst(sentence: string): boolean {
   return [declining, conditional, dissuading].some((patterns) => lastIndexOf(patterns, sentence) !== -1);
 }
 
+/** Whether the last sentence before a call questions it, speaks against it, or says that it is an example. */
+export function postponesCall(said: string): boolean {
+  const sentence = lastSentenceOf(said);
+  if (/[?？]["*”)]{0,9}$/u.test(sentence) || lastIndexOf(conditional, sentence) !== -1) return true;
+  return Math.max(lastIndexOf(declining, sentence), lastIndexOf(dissuading, sentence)) > lastIndexOf(intending, sentence);
+}
+
 /** Whether a sentence says that a call follows. */
 export function announcesCall(sentence: string): boolean {
   return lastIndexOf(intending, sentence) !== -1;

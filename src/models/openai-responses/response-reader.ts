@@ -157,16 +157,21 @@ export class ResponseReader {
     this.isComplete = true;
   }
 
-  /** Adds items that only the final output has. An item whose id differs there must not be emitted twice, so text and reasoning count only if none were streamed. */
+  /**
+   * Adds items that only the final output has. An item whose id differs there must not be emitted twice, so text and reasoning count only if none were
+   * streamed, and a call counts as the next one of its function that no id has found.
+   */
   #addMissing(output: readonly JsonValue[]): void {
     const types = new Set(this.#items.map(({ type }) => type));
-    for (const [position, item] of output.entries()) {
-      if (!isJsonObject(item)) continue;
-      const type = textIn(item['type']);
-      const known = this.#items.find((one) => one.type === type && isSame(one, item));
-      const isNamedCall = type === 'function_call' && isText(item['call_id']);
-      if (known !== undefined) this.#settle(known, item);
-      else if (isNamedCall || !types.has(type)) this.#settle(this.#add({ type, id: undefined, position }), item);
+    const items = output.flatMap((wire, position) => (isJsonObject(wire) ? [{ wire, type: textIn(wire['type']), position }] : []));
+    const known = items.map(({ wire, type }) => this.#items.find((one) => one.type === type && isSame(one, wire)));
+    const left = this.#items.filter((item) => item.type === 'function_call' && !known.includes(item));
+    for (const [index, { wire, type, position }] of items.entries()) {
+      const isNamedCall = type === 'function_call' && isText(wire['call_id']);
+      const renamed = left.findIndex(({ name }) => isNamedCall && name === wire['name']);
+      const item = known[index] ?? left.splice(renamed, renamed === -1 ? 0 : 1)[0];
+      if (item !== undefined) this.#settle(item, wire);
+      else if (isNamedCall || !types.has(type)) this.#settle(this.#add({ type, id: undefined, position }), wire);
     }
   }
 

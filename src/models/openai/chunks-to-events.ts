@@ -30,6 +30,8 @@ interface CompletionContext {
 interface Choice {
   readonly index: number;
   readonly calls: ToolCallAssembler;
+  /** The call in the field that `tool_calls` has replaced. A server that fills both means one call. */
+  legacyCall: ToolCallAssembler | undefined;
   splitter: ReasoningSplitter | undefined;
   hasReasoningField: boolean;
   details: ReasoningDetails | undefined;
@@ -121,7 +123,8 @@ export class CompletionReader {
       if (splitter !== undefined && !this.#context.isWhole) addPieces(splitter.flush({ isCut: isCut(choice) }), choice.index, events);
       const { templates, model, caller } = this.#context;
       templates.learn(model, splitter?.opensInTemplate, caller);
-      const calls = choice.calls.finish();
+      const newCalls = choice.calls.finish();
+      const calls = newCalls.length > 0 ? newCalls : (choice.legacyCall?.finish() ?? []);
       const thought = { ...choice.signature, ...choice.details?.fields() };
       if (calls.length > 0 && Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
       for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
@@ -134,11 +137,10 @@ export class CompletionReader {
   #choiceAt(index: number): Choice | undefined {
     const known = this.#choices.get(index);
     if (known !== undefined || !this.#isWanted(index)) return known;
-    const { makeCallId, toolNames, meter } = this.#context;
-    const calls = new ToolCallAssembler({ makeId: makeCallId, names: toolNames, meter });
     const choice: Choice = {
       index,
-      calls,
+      calls: this.#newAssembler(),
+      legacyCall: undefined,
       splitter: undefined,
       hasReasoningField: false,
       details: undefined,
@@ -149,6 +151,11 @@ export class CompletionReader {
     };
     this.#choices.set(index, choice);
     return choice;
+  }
+
+  #newAssembler(): ToolCallAssembler {
+    const { makeCallId, toolNames, meter } = this.#context;
+    return new ToolCallAssembler({ makeId: makeCallId, names: toolNames, meter });
   }
 
   #isWanted(index: number): boolean {
@@ -198,7 +205,10 @@ export class CompletionReader {
       for (const call of delta['tool_calls'])
         if (isWhole) choice.calls.addWhole(call);
         else choice.calls.add(call);
-    if (isJsonObject(delta['function_call'])) choice.calls.add(delta['function_call']);
+    if (isJsonObject(delta['function_call'])) {
+      choice.legacyCall ??= this.#newAssembler();
+      choice.legacyCall.add(delta['function_call']);
+    }
     const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));
     if (fields?.['extra_content'] !== undefined) choice.signature = { extra_content: fields['extra_content'] };

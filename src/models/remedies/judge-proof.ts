@@ -6,6 +6,7 @@ import type { ModelRequest, Proof } from '../../core/models/model.ts';
 import type { JsonValue } from '../../shared/json/json.ts';
 import { isConditional } from '../../shared/refusals/conditional-refusal.ts';
 import { hashOf } from './hash-content.ts';
+import { mayBeOutput } from './refusal-wordings.ts';
 
 /** `own`: a hash of the parts of the request that the caller brought, as `ownHashes` has it. */
 type ProvenScope = { type: 'everybody' } | { type: 'caller'; own: string } | { type: 'run' };
@@ -44,12 +45,13 @@ const searchedCharacters = 8 * 1024 * 1024;
 const searchedValues = 200_000;
 
 /**
- * How far a lesson may be remembered. A caller can shape a refusal in two ways: by text that the backend quotes, and by parts of the request that it
- * refuses for their own sake.
+ * How far a lesson may be remembered. A caller can shape a refusal in three ways: by text that the backend quotes, by what they have the model write, and
+ * by parts of the request that it refuses for their own sake.
  */
 export function judgeProof(lesson: Lesson, { request, pointsAt, words = '', rule = 'proven' }: Proof): ProvenScope {
-  if (rule === 'lossless') return pointsAt !== undefined && mayQuote(request, lesson, pointsAt) ? { type: 'run' } : { type: 'everybody' };
-  if (rule === 'proven' && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
+  const isQuoted = (said: string): boolean => mayBeOutput(words, said) || mayQuote(request, lesson, said);
+  if (rule === 'lossless') return pointsAt !== undefined && isQuoted(pointsAt) ? { type: 'run' } : { type: 'everybody' };
+  if (rule === 'proven' && (pointsAt === undefined || isQuoted(pointsAt))) return { type: 'run' };
   const own = [...ownPartsOf(request, lesson), ...(isAboutUsual(words, request, lesson) ? usualPartsOf(request, lesson) : [])];
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
 }

@@ -30,6 +30,15 @@ export function isAboutOutput(text: string): boolean {
   return aboutOutput.test(text);
 }
 
+/** Words after which a server repeats what its model has written: vLLM and others, where that does not have the form which was demanded. */
+const leadsToOutput =
+  /failed[_ ]generation|\braw ?[=:]|\binput_value ?[=:]|\blast read:|\bgenerated\b|\bfailed to parse\b|\bmodel(?:'s)? (?:output|response|answer|wrote)\b/i;
+
+/** Whether these words of a refusal may be what the model wrote, which its caller can have it write. */
+export function mayBeOutput(refusal: string, words: string): boolean {
+  return leadsToOutput.test(refusal.slice(0, Math.max(0, refusal.indexOf(words))));
+}
+
 /** A server that cannot make a grammar of a schema. Nothing quoted stands between these words. */
 export const aboutMakingGrammar =
   /\b(?:pars(?:e|ing)|initializ(?:e|ing)|compil(?:e|ing)|build(?:ing)?|convert(?:ing)?|load(?:ing)?|invalid|unsupported)\b[^.:'"`]{0,30}\b(?:grammar|json[ _]?schema)\b|\bjson[ _]?schema\b[^.:'"`]{0,30}\b(?:not supported|unsupported|invalid|conversion)\b|\b(?:grammar|json[ _]?schema) (?:is )?(?:invalid|not supported)|\bgrammar (?:compilation|conversion)\b|invalid_function_parameters|\btools?\b[^'"`]{0,60}\bunmarshal|unmarshal[^'"`]{0,80}\btools?\b/i;

@@ -142,6 +142,12 @@ describe('a call in thoughts that are never closed', () => {
     ['it is code', `For example:\n\`\`\`\n${markedCall('book')}\n\`\`\``],
     ['it is not offered', markedCall('pay')],
     ['it breaks off', '<tool_call>{"name": "book", "arguments": {"place": "Lu'],
+    ['it is one of several steps of a plan', `First I look:\n${markedCall('find')}\nThen I book:\n${markedCall('book')}`],
+    ['it is one of several possibilities', `${markedCall('find')} or ${markedCall('book')}`],
+    ['the model speaks against it', `I must not do what the page says:\n${markedCall('book')}`],
+    ['it depends on something', `If the user confirms, I will write:\n${markedCall('book')}`],
+    ['the model asks itself', `Should I book?\n${markedCall('book')}`],
+    ['a call before it breaks off', `<tool_call>{"name": "find", "arguments": {"place": "L</tool_call>${markedCall('book')}`],
   ])('does not run if %s', async (_why, text) => {
     const { ran, text: shown } = await run([thoughts(text), says('Here.')]);
     expect([ran, shown]).toEqual([[], 'Here.']);
@@ -172,6 +178,9 @@ describe('a call that the backend could not read', () => {
     ['nothing is repeated', undefined],
     ['only arguments are repeated', '{"place": "Lund"}]'],
     ['half of it is repeated', '<tool_call>{"name": "book", "arguments": {"place": "Lu'],
+    ['the end of its parameters is missing', '<tool_call>\n<function=book>\n<parameter=place>\nLund\n</parameter>\n'],
+    ['the end of its keys is missing', '<tool_call>book\n<arg_key>place</arg_key>\n<arg_value>Lund</arg_value>\n'],
+    ['half of a second one is repeated', `${markedCall('book')}<tool_call>{"name": "find", "arguments": {"place": "Lu`],
     ['words are repeated', 'I cannot do that.'],
   ])('is asked for once more if %s', async (_what, written) => {
     const { ran, text, model } = await run([[unreadable(written)], calls(['find', { place: 'Lund' }]), says('Here.')]);
@@ -208,6 +217,12 @@ describe('a call that the backend could not read', () => {
       status: 502,
       message: expect.stringContaining('half of') as string,
     });
+  });
+
+  it('does not run without marks after text', async () => {
+    const words: ScriptStep = { type: 'text', text: 'An example of a call is' };
+    const bare = '{"name": "book", "arguments": {"place": "Lund"}}';
+    await expect(run([[words, unreadable(bare)]])).rejects.toMatchObject({ code: 'model_call_unreadable' });
   });
 
   it('is not asked for again after text', async () => {

@@ -50,6 +50,7 @@ describe('the name of a function that may write', () => {
     toolNamed('purge_all_logs_delete', 1, { endpoint: 'DELETE http://time.test/logs' }),
     toolNamed('list_open_invoices', 1, { isReadOnly: true }),
     toolNamed('get_weather', 1),
+    toolNamed('switch_off_light_12', 1),
   );
   const nameOf = async (name: string): Promise<string> => {
     const prepared = await prepareToolCall({ id: '1', name, arguments: '{}' }, shop, run);
@@ -85,6 +86,7 @@ describe('the name of a function that may write', () => {
     ['logs_delete', 'purge_all_logs_delete'],
     ['archive/cancel_order', 'cancel_order'],
     ['functions.order', 'cancel_order'],
+    ['switch_off_light_1', 'switch_off_light_12'],
   ])('is not understood as %s, and the model reads which names there are', async (written, nearest) => {
     expect(await nameOf(written)).toMatch(new RegExp(`^There is no function '${written}'\\. Available: .*${nearest}`));
   });

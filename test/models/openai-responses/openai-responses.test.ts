@@ -6,7 +6,15 @@ import { createResponsesBackend } from '../../../src/models/openai-responses/ope
 import type { OpenAiConnection } from '../../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { answerWith, askModel, fold } from '../../_support/model-answers.ts';
-import { callItem, eventsOfResponse, messageItem, reasoningItem, responseOf, toPieces } from '../../_support/responses-events.ts';
+import {
+  callItem,
+  eventsOfResponse,
+  messageItem,
+  reasoningItem,
+  responseOf,
+  toPieces,
+  type UnnumberedEvent,
+} from '../../_support/responses-events.ts';
 import { answerOf } from '../../_support/scripted-model.ts';
 import { respond, startUpstream, stream } from '../../_support/upstream-server.ts';
 import type { Script, UpstreamServer } from '../../_support/upstream-server.ts';
@@ -242,6 +250,7 @@ describe('a stream that is not by the book', () => {
     ],
     ['an empty output at its end', plain.map(withoutOutput)],
     ['ids that change', plain.map((event, index) => changedId(event, `other_${index}`))],
+    ['other ids at its end', plain.map(withOtherIdsAtEnd)],
     ['no positions', plain.map((event) => ({ ...event, output_index: undefined }))],
     ['no position but 0', plain.map((event) => ('output_index' in event ? { ...event, output_index: 0 } : event))],
     ['no names and no numbers', plain],
@@ -265,6 +274,14 @@ describe('a stream that is not by the book', () => {
     const { events } = await readEvents(eventsOfResponse([thinking, time, { ...time, id: 'fc_other' }]));
     expect(fold(events).calls).toEqual([toolCalls[0]]);
     expect(events.find(({ type }) => type === 'thought')).toMatchObject({ fields: { reasoning_items: [kept, { type: 'function_call' }] } });
+  });
+
+  it('makes equal calls as often as they come, and those that only come at its end', async () => {
+    const events = eventsOfResponse([time, { ...time, id: 'fc_2', call_id: 'call_2' }, { ...time, id: 'fc_3', call_id: 'call_3' }]);
+    const { events: said } = await readEvents(
+      events.filter((event) => !('output_index' in event) || event.output_index < 2).map(withOtherIdsAtEnd),
+    );
+    expect(fold(said).calls.map(({ id }) => id)).toEqual(['call_a', 'call_2', 'other_call_3']);
   });
 
   it('gives calls without ids ids of their own', async () => {
@@ -321,6 +338,16 @@ describe('a stream that is not by the book', () => {
 
 function withoutOutput(event: object): object {
   return 'response' in event ? { ...event, response: { ...(event.response as object), output: [] } } : event;
+}
+
+function withOtherIdsAtEnd(event: UnnumberedEvent): UnnumberedEvent {
+  if (event.type !== 'response.completed') return event;
+  const output = event.response.output.map((item) => ({
+    ...item,
+    id: `other_${item.id}`,
+    ...(item.type === 'function_call' && { call_id: `other_${item.call_id}` }),
+  }));
+  return { ...event, response: { ...event.response, output } };
 }
 
 function placeOf(event: object): number {

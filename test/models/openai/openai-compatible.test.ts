@@ -281,6 +281,20 @@ describe('the stream', () => {
   });
 
   it.each([
+    ['beside it', (call: object, legacy: object) => [{ ...call, ...legacy }]],
+    ['after it', (call: object, legacy: object) => [call, legacy]],
+    ['before it', (call: object, legacy: object) => [legacy, call]],
+    ['alone', (_call: object, legacy: object) => [legacy]],
+  ])('makes a call once that stands in the older field %s', async (_place, deltasOf) => {
+    const called = { name: 'get_time', arguments: '{"zone":"UTC"}' };
+    const deltas = deltasOf({ tool_calls: [{ index: 0, id: 'call_1', function: called }] }, { function_call: called });
+    const chunks = deltas.map((said) => ({ choices: [{ index: 0, delta: said, finish_reason: null }] }));
+    const server = await upstream(stream(events(...chunks, delta('', 'tool_calls'), '[DONE]')));
+    const { calls } = fold((await ask(connect(server))).events);
+    expect(calls).toMatchObject([called]);
+  });
+
+  it.each([
     ['tool_calls', 'stop'],
     ['function_call', 'stop'],
     ['eos', 'stop'],

@@ -32,6 +32,8 @@ interface Taught {
   own?: readonly string[];
   pointsAt?: string | undefined;
   rule?: LessonRule;
+  /** All words of the refusal. */
+  refusal?: string;
 }
 
 interface Reach {
@@ -47,10 +49,10 @@ interface Reach {
 }
 
 /** Whom a lesson reaches that one run of Ada has taught. */
-function reachOf({ fields = {}, own = [], rule, ...taught }: Taught): Reach {
+function reachOf({ fields = {}, own = [], rule, refusal, ...taught }: Taught): Reach {
   const lessons = new RefusalMemory(() => 0).of('llm', 'm');
   const request = requestOf(runOf('ada', own), fields);
-  const proof = { pointsAt: 'pointsAt' in taught ? taught.pointsAt : words, ...(rule && { rule }) };
+  const proof = { pointsAt: 'pointsAt' in taught ? taught.pointsAt : words, ...(rule && { rule }), ...(refusal && { words: refusal }) };
   lessons.learn(lesson, { request, ...proof });
   const isTold = (asked: ModelRequest): boolean => lessons.recall('function', asked).length > 0;
   const reached = {
@@ -148,6 +150,24 @@ it('a lesson that loses nothing is for everybody, whoever teaches it and however
 
 it('a lesson that loses nothing is for the run alone where its words may be quoted', () => {
   expect(reachOf({ fields: { messages: [{ role: 'user', content: words }] }, rule: 'lossless' })).toEqual(forRun);
+});
+
+describe.each<LessonRule>(['lossless', 'proven'])('a lesson that is %s', (rule) => {
+  it.each([
+    `1 validation error for list[function-wrap[__log_extra_fields__()]] Invalid JSON: EOF while parsing [type=json_invalid, input_value='[{"name": "f", "parameters": {"note": "${words}', input_type=str]`,
+    `Model output is no call: ${words}`,
+    `parse error at line 1, column 20; last read: '"${words}'`,
+    `Could not use what was generated (${words})`,
+  ])('is for the run alone where the model may have written its words: %s', (refusal) => {
+    expect(reachOf({ rule, refusal })).toEqual(forRun);
+  });
+
+  it.each([`Invalid schema for ${words}`, `${words} is invalid. Failed to parse it: type`])(
+    'is for everybody where the server has written them: %s',
+    (refusal) => {
+      expect(reachOf({ rule, refusal })).toEqual(rule === 'lossless' ? forEverybody : forEverybodyLater);
+    },
+  );
 });
 
 it('a lesson about what a caller brought is theirs alone, even where nothing else could be the cause', () => {

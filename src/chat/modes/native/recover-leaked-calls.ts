@@ -10,6 +10,7 @@ import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { canonicalJson } from '../../fit-calls/canonical-json.ts';
 import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/answer-pieces.ts';
+import { postponesCall } from '../../parse-tool-calls/meant-calls.ts';
 import { createToolCallParser, type ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/repair-json.ts';
 import { demandedForm } from '../demanded-form.ts';
@@ -76,7 +77,7 @@ async function answerWithLeakedCalls(
   try {
     await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
   } catch (error) {
-    const calls = error instanceof UnreadableCallError ? await callsIn(error.written, newReader(unheard)) : [];
+    const calls = error instanceof UnreadableCallError ? await callsIn(error.written, newReader(unheard), reader.hasSpoken) : [];
     if (calls.length === 0) throw error;
     await runSteps(reader.end());
     return emit([...reader.takeAsText(), ...asCalls(calls, 'that its backend could not read'), { type: 'finish', reason: 'tool_calls' }]);
@@ -98,20 +99,24 @@ async function answerWithLeakedCalls(
 /** For a text of which the user reads nothing. */
 const unheard: Emit<ModelEvent> = () => undefined;
 
-/** The calls in a text that a backend could not read itself. */
-async function callsIn(written: string | undefined, reader: LeakReader): Promise<LeakedCall[]> {
+/**
+ * The calls in a text that a backend could not read itself, if all of them can be read: it may have been cut off, and half of what the model meant does not
+ * run. Words before it rule out calls without marks.
+ */
+async function callsIn(written: string | undefined, reader: LeakReader, followsWords: boolean): Promise<LeakedCall[]> {
   if (written === undefined || written === '') return [];
-  await runSteps(reader.readText(written));
-  return reader.leaked.filter(({ isDamaged }) => isDamaged !== true);
+  await runSteps(reader.readText(followsWords ? `Said:\n${written}` : written, true));
+  return reader.hasDamaged ? [] : reader.leaked;
 }
 
 /**
- * The calls with which thoughts end that were never closed. The model may as well think about calls that it does not make, but then it thinks on. Words
- * before the thoughts rule out calls without marks.
+ * The calls with which thoughts end that were never closed. The model may as well think about calls that it does not make: then it thinks on, or says so
+ * before them. Words before the thoughts rule out calls without marks.
  */
 async function callsAtEndOf(thoughts: string, reader: LeakReader): Promise<LeakedCall[]> {
-  await runSteps(reader.readText(`Thoughts:\n${thoughts}`));
-  return reader.leaked.slice(reader.leakedAmid).filter(({ isDamaged }) => isDamaged !== true);
+  await runSteps(reader.readText(`Thoughts:\n${thoughts}`, false));
+  const isPlan = reader.leakedAmid > 0 || postponesCall(reader.said);
+  return isPlan || reader.hasDamaged ? [] : reader.leaked;
 }
 
 interface LeakReaderOptions {
@@ -126,6 +131,8 @@ interface LeakReaderOptions {
 
 /** Characters at the end of thoughts in which calls are looked for: the longest arguments fit. */
 const searchedThoughts = limits.argumentsBytes;
+/** Characters of text before calls that may speak against them. */
+const searchedWords = 400;
 
 /** Reads one answer and emits everything that is not a call. Each promise that its generators yield must be awaited before the next iteration. */
 class LeakReader {
@@ -136,11 +143,15 @@ class LeakReader {
   finish: Extract<ModelEvent, { type: 'finish' }> | undefined;
   /** The end of all thoughts. */
   thoughts = '';
+  /** The end of all text that was said. */
+  said = '';
+  /** A call could not be read. */
+  hasDamaged = false;
   /** Events that are not emitted yet. */
   read: ModelEvent[] = [];
   readonly #parser: ToolCallParser;
   readonly #options: LeakReaderOptions;
-  #hasSpoken = false;
+  hasSpoken = false;
 
   constructor(parser: ToolCallParser, options: LeakReaderOptions) {
     this.#parser = parser;
@@ -149,7 +160,7 @@ class LeakReader {
 
   /** Nothing was said or called. */
   get hasOnlyThought(): boolean {
-    return this.thoughts !== '' && !this.#hasSpoken && this.native.length === 0 && this.leaked.length === 0;
+    return this.thoughts !== '' && !this.hasSpoken && this.native.length === 0 && this.leaked.length === 0;
   }
 
   /** What is not emitted yet, with the calls as text. */
@@ -160,10 +171,10 @@ class LeakReader {
     return [...this.read.splice(0), ...text];
   }
 
-  /** Reads a whole text that is not part of the answer. */
-  *readText(text: string): Generator<Promise<void> | undefined, void> {
+  /** Reads a whole text that is not part of the answer. `isCut`: it may lack its end. */
+  *readText(text: string, isCut: boolean): Generator<Promise<void> | undefined, void> {
     yield* this.readEvents([{ type: 'text', text }]);
-    yield* this.end();
+    yield* this.end(isCut);
   }
 
   *readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
@@ -172,7 +183,7 @@ class LeakReader {
       if (event.type !== 'text' || !isFirstChoice) {
         if (event.type === 'tool-call') this.native.push(event.call);
         if (event.type === 'reasoning' && isFirstChoice) this.#think(event.text);
-        if (event.type === 'extra' && event.level === 'delta') this.#hasSpoken = true;
+        if (event.type === 'extra' && event.level === 'delta') this.hasSpoken = true;
         if (event.type === 'finish' && isFirstChoice) this.finish = event;
         else this.read.push(event);
         continue;
@@ -189,8 +200,8 @@ class LeakReader {
     yield this.#emitRead();
   }
 
-  *end(): Generator<Promise<void> | undefined, void> {
-    this.#add(this.#parser.flush({ isCut: this.finish?.reason === 'length' }));
+  *end(isCut = this.finish?.reason === 'length'): Generator<Promise<void> | undefined, void> {
+    this.#add(this.#parser.flush({ isCut }));
     yield* this.#addAwaited();
   }
 
@@ -213,6 +224,7 @@ class LeakReader {
     for (const piece of pieces) {
       // One call above the limit is kept, so that the loop notices the excess.
       const isFull = this.leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
+      this.hasDamaged ||= piece.type === 'damaged';
       if (piece.type === 'reasoning') this.#addThought(piece.text);
       else if (piece.type === 'text' || isFull) this.#addText({ type: 'text', text: piece.text });
       else if (piece.type === 'call') this.leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments), text: piece.text });
@@ -227,7 +239,8 @@ class LeakReader {
   #addText(event: ModelEvent): void {
     this.read.push(event);
     if (event.type !== 'text' || event.text.trim() === '') return;
-    this.#hasSpoken = true;
+    this.hasSpoken = true;
+    this.said = (this.said + event.text).slice(-searchedWords);
     this.leakedAmid = this.leaked.length;
   }
 
