@@ -115,6 +115,8 @@ async function logBackends(entries: StartedGateway['backends'], models: Pick<Mod
       log.warn({ ...facts, reason: error }, `${subject} is left out: its stored secrets cannot be read`);
     else if (state === 'unreachable')
       log[level]({ ...facts, reason: error }, `${subject} cannot be reached: only the other backends can be used`);
+    else if (state === 'partly_unreachable')
+      log.warn({ ...facts, models: count, reason: error }, `${subject} answers only at some of its addresses`);
     else if (count === 0) log[level]({ ...facts, models: count }, `${subject} answers, but lists no model`);
     else log.info({ ...facts, models: count }, `${subject} answers: ${count} ${count === 1 ? 'model' : 'models'}`);
   }

@@ -155,7 +155,8 @@ function continuations(): OpenedStore {
     count: continuationsLimit + 10,
     put: (owner, number) =>
       kept.save(callerOf(owner), turnOf(callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }])),
-    has: async (owner, number) => (await kept.restore(callerOf(owner), [turn(owner, number)], 'model')).length > 1,
+    has: async (owner, number) =>
+      (await kept.restore(callerOf(owner), [turn(owner, number)], { model: 'model', fallbacks: [] })).length > 1,
   };
 }
 

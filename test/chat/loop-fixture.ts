@@ -29,6 +29,7 @@ export function chatRunOf(backend: ModelBackend, tools: Tool[], overrides: LoopO
   const settings = others.settings ?? callSettings();
   return {
     backend,
+    answeringFallback: () => undefined,
     request: { model, callerTools, toolChoice, parallelToolCalls, parameters, stream, signal: settings.run.signal },
     pictures: new RunPictures(),
     messages: [{ role: 'user', content: 'Go' }],

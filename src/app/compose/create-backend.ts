@@ -52,7 +52,7 @@ export function createBackend(entry: BackendConfig, timeouts: Timeouts, parts: B
   const own = fallbacks === undefined ? {} : { fallbacks };
   if (others.length === 0 && maxConcurrent === undefined) return { ...first, backend: { ...first.backend, ...own } };
   const pool = new AddressPool({ name, addresses: urls.length, maxConcurrent, queue, elapsed: parts.elapsed, metrics: parts.metrics });
-  const backend = createRoutedBackend([first.backend, ...others.map((other) => other.backend)], pool);
+  const backend = createRoutedBackend([first.backend, ...others.map((other) => other.backend)], pool, urls);
   const routes = [first, ...others].flatMap(({ route }) => route ?? []);
   return { backend: { ...backend, ...own }, ...(first.route !== undefined && { route: routeThrough(pool, first.route, routes) }) };
 }

@@ -23,6 +23,7 @@ import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { reportModelRequests } from '../turns/report-model-requests.ts';
 import { startEvents, type Announcement } from './announce-start.ts';
 import { stageBackend, type Stage } from './backend-stages.ts';
+import type { Candidate } from './fall-back.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
 import { expandVariables, prepareMessages } from './prepare-messages.ts';
 import { nativeRequest, toBackendRequest, type ChangeRequest, type ChatServices, type PreparedChat } from './prepared-chat.ts';
@@ -162,10 +163,16 @@ const noTools: ReadonlyMap<string, Tool> = new Map();
 function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const { request, run, model, withFiles } = chat;
   const report = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
-  const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, pictures: new RunPictures(), report });
+  const { backend, answering } = stageBackend(chat, {
+    choice: undefined,
+    chooser: model,
+    mayConsumeFiles: false,
+    pictures: new RunPictures(),
+    report,
+  });
   const messages = withFiles(request.messages);
   const { callerTools, ...asked } = toBackendRequest(request, model, run);
-  const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat));
+  const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat, answering));
   return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
 }
 
@@ -211,8 +218,10 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
   // A selection sees only the conversation; files are added for its answer.
   const toStart = isSelection || mayConsumeFiles ? (messages: ChatMessage[]) => messages : withFiles;
   const pictures = new RunPictures();
+  const { backend, answering } = stageBackend(chat, { choice, chooser, mayConsumeFiles, pictures, report });
   const loop: ChatRun = {
-    backend: stageBackend(chat, { choice, chooser, mayConsumeFiles, pictures, report }),
+    backend,
+    answeringFallback: () => answering().id,
     pictures,
     request: toBackendRequest(request, model, run),
     messages: toStart(request.messages),
@@ -229,17 +238,17 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
-    saveForClient: saverFor(chat),
+    saveForClient: saverFor(chat, answering),
   };
   return runChat(loop, emit);
 }
 
 /** Stores a turn that ends with calls of the caller's functions, and returns these as the client gets them. */
-function saverFor({ request, run, services, model }: PreparedChat): ChatRun['saveForClient'] {
+function saverFor({ request, run, services, model }: PreparedChat, answering: () => Candidate): ChatRun['saveForClient'] {
   const { continuations } = services;
   const { callIdSeed, returnsThoughts } = request;
   return (calls, messages) => {
-    const turn = { model: run.thoughts?.model ?? model.record.id, calls, messages, returnsThoughts };
+    const turn = { model: answering().id ?? model.record.id, calls, messages, returnsThoughts };
     return callIdSeed === undefined ? continuations.save(run.caller, turn) : continuations.saveDerived(run.caller, callIdSeed, turn);
   };
 }

@@ -12,7 +12,7 @@ import { showPictures } from '../modes/show-pictures.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
 import { uniqueCallIds } from '../turns/unique-call-ids.ts';
-import { fallBack } from './fall-back.ts';
+import { fallBack, fallbacksOf, type Candidate } from './fall-back.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
 export type Stage = (backend: ModelBackend) => ModelBackend;
@@ -31,18 +31,18 @@ interface StageOptions {
 }
 
 /**
- * The backend of a run, as the loop sees it. The events of an answer pass the stages in the order of the list, and requests in the opposite order. A
+ * The backend of a run, as the loop sees it, and the model that answers now. The events of an answer pass the stages in the order of the list, and requests in the opposite order. A
  * run has only the stages that can act in it. Above them `requestTurn` collects the calls, and `createTurnSeparator` separates the texts of turns.
  */
 export function stageBackend(
   { request, run, services, model, offer, variables, withFiles, resumed, hasShownText }: PreparedChat,
   { choice, chooser, mayConsumeFiles, pictures, report }: StageOptions,
-): ModelBackend {
+): { backend: ModelBackend; answering: () => Candidate } {
   const { caller } = run;
   const { newCallId, settings, runtime } = services;
   const hooked = { hooks: runtime?.hooks, run };
   const path = choice?.path;
-  const fallbacks = run.preset?.fallbacks ?? model.fallbacks ?? [];
+  const fallbacks = fallbacksOf(run, model);
   // The log has what is sent: all other stages change or repeat requests.
   const { backend: reported, answering } = fallBack({ model, fallbacks, models: services.models, caller, hasShownText, report });
 
@@ -58,7 +58,7 @@ export function stageBackend(
     answerFromResults({
       backend,
       plain: repeat(reported),
-      onRefusal: (refusal, refused) => learnNoTools(answering(), refusal, refused),
+      onRefusal: (refusal, refused) => learnNoTools(answering().found, refusal, refused),
     });
   const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
   const addPictures: Stage = (backend) => showPictures({ backend, model, pictures, isInlined: path !== 'native' });
@@ -95,5 +95,6 @@ export function stageBackend(
     path !== 'prompt' && mayConsumeFiles && addFiles,
     path !== 'prompt' && askHooks,
   ];
-  return stages.filter((stage) => stage !== false).reduce((backend, stage) => stage(backend), reported);
+  const backend = stages.filter((stage) => stage !== false).reduce((staged, stage) => stage(staged), reported);
+  return { backend, answering };
 }

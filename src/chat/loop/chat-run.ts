@@ -16,6 +16,8 @@ export type BackendRequest = Pick<
 
 export interface ChatRun {
   backend: ModelBackend;
+  /** The public id of the fallback that answers now; undefined: the model of the run does. */
+  answeringFallback: () => string | undefined;
   request: BackendRequest;
   /** Receives the pictures that functions return, for the backend. */
   pictures: RunPictures;

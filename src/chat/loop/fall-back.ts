@@ -4,8 +4,9 @@ import type { ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { newAttempts, serverFaultOf, takeAttempt, type Attempts } from '../../core/models/attempts.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../core/models/model.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import { withoutThoughts } from '../thoughts/thought-fields.ts';
+import { withThoughtsOf } from '../thoughts/thought-fields.ts';
 import { hasCalled } from '../modes/native/answer-from-results.ts';
 import { meetsNeeds } from './meets-needs.ts';
 
@@ -21,29 +22,32 @@ interface FallbackOptions {
   report: (backend: ModelBackend) => ModelBackend;
 }
 
+/** Public ids of the models that may answer in place of the model of a run. */
+export function fallbacksOf({ preset }: Pick<RunContext, 'preset'>, model: FoundModel): readonly string[] {
+  return preset?.fallbacks ?? model.fallbacks ?? [];
+}
+
 /**
  * The backend of a run whose model may be replaced, and the model that answers now: if it cannot answer, and before the first event of its answer, another model is asked. That one
  * then answers for the rest of the run, because it has made the calls whose results are read.
  */
-export function fallBack(options: FallbackOptions): { backend: ModelBackend; answering: () => FoundModel } {
+export function fallBack(options: FallbackOptions): { backend: ModelBackend; answering: () => Candidate } {
   const { model, fallbacks, report } = options;
-  if (fallbacks.length === 0) return { backend: report(model.backend), answering: () => model };
+  if (fallbacks.length === 0) return { backend: report(model.backend), answering: () => ({ found: model }) };
   const backend = new ReplaceableBackend(options);
   return { backend, answering: () => backend.answering };
 }
 
 /** A model that may answer. */
-interface Candidate {
+export interface Candidate {
   found: FoundModel;
-  /** Undefined for the model of the run. */
+  /** Its public id; undefined for the model of the run. */
   id?: string;
 }
 
 class ReplaceableBackend implements ModelBackend {
   readonly #options: FallbackOptions;
   #current: Candidate;
-  /** Messages that were there when the current model took over. */
-  #takenOverAt = 0;
 
   constructor(options: FallbackOptions) {
     this.#options = options;
@@ -51,8 +55,8 @@ class ReplaceableBackend implements ModelBackend {
   }
 
   /** The model that answers now. */
-  get answering(): FoundModel {
-    return this.#current.found;
+  get answering(): Candidate {
+    return this.#current;
   }
 
   async answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
@@ -87,20 +91,16 @@ class ReplaceableBackend implements ModelBackend {
     emit: Emit<ModelEvent>,
   ) {
     const backend = this.#options.report(found.backend);
-    if (id === undefined) return backend.answer(request, emit);
+    const messages = withThoughtsOf(request.messages, id);
+    if (id === undefined) return backend.answer({ ...request, messages }, emit);
     const purpose = { type: 'answer' as const, ...request.purpose, ...(failure !== undefined && { reason: 'model_failed' as const }) };
     let isTold = failure === undefined;
     const announced: Emit<ModelEvent> = (events) => {
       if (isTold || events.every(({ type }) => type === 'run-event')) return emit(events);
       isTold = true;
-      if (this.#current.id !== id) this.#takenOverAt = request.messages.length;
       this.#current = { found, id };
       return emit([this.#warning(id, failure), ...events]);
     };
-    const ofOthers = this.#current.id === id ? this.#takenOverAt : request.messages.length;
-    const messages = request.messages.map((message, index) =>
-      message.role === 'assistant' && index < ofOthers ? withoutThoughts(message) : message,
-    );
     return backend.answer({ ...request, messages, model: found.name, fallback: id, purpose }, announced).catch((error: unknown) => {
       throw hasCalled(request) ? error : withoutLesson(error);
     });

@@ -4,6 +4,7 @@ import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.t
 import { createTemplateBudget, expandTemplate } from '../messages/expand-template.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
 import { openReturned } from '../thoughts/open-returned.ts';
+import { fallbacksOf } from './fall-back.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
 /** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
@@ -19,9 +20,10 @@ export function prepareMessages(
     hasTools,
     isTask: request.purpose === 'task',
   });
-  const opening = { callerId: run.caller.id, model: found.record, seals: services.thoughtSeals };
+  const fallbacks = fallbacksOf(run, found);
+  const opening = { callerId: run.caller.id, model: found.record, fallbacks, seals: services.thoughtSeals };
   const restoring = whenThere(withTranscripts, (messages) =>
-    services.continuations.restore(run.caller, openReturned(messages, opening), found.record.id),
+    services.continuations.restore(run.caller, openReturned(messages, opening), { model: found.record.id, fallbacks }),
   );
   return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }

@@ -127,7 +127,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
   keepCheckpoint(loop);
-  const turn = await requestWithTools(loop);
+  const turn = writtenNow(await requestWithTools(loop), chat);
   if (turn.toolCalls.length > 0) await emit(offer.addCalled(turn.toolCalls, chat.settings.now()));
   const { callerNames, returnsOneCall, choice, request } = chat;
   const { toolChoice, parallelToolCalls } = request;
@@ -143,6 +143,12 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   if (refused.length > 0) await emit(refused);
   if (calls.length > 0) return { type: 'run_tools', turn, calls };
   return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
+}
+
+/** Notes which fallback has written a turn, because no other model can read its thoughts. */
+function writtenNow(turn: Turn, { answeringFallback }: ChatRun): Turn {
+  const writtenBy = answeringFallback();
+  return writtenBy === undefined ? turn : { ...turn, writtenBy };
 }
 
 /** An answer that says nothing is requested once more. One that the token limit or a filter ended would end the same way, and stands. */

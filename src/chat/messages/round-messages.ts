@@ -9,7 +9,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
  * them, otherwise an empty one. The text that functions have said follows the model's own, so that the model does not repeat it.
  */
 export function messagesOfRound(
-  { text, thought }: Pick<Turn, 'text' | 'thought'>,
+  { text, thought, writtenBy }: Pick<Turn, 'text' | 'thought' | 'writtenBy'>,
   calls: readonly ToolCall[],
   results: readonly ToolCallResult[],
 ): ChatMessage[] {
@@ -26,6 +26,7 @@ export function messagesOfRound(
     toolCalls: canonical,
     ...(said !== '' && { said }),
     ...(thought && { extra: thought }),
+    ...(writtenBy !== undefined && { writtenBy }),
   };
   return [assistant, ...results.map(toolMessage)];
 }
@@ -34,7 +35,7 @@ export function messagesOfRound(
 export function forAnotherModel(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.map((message) => {
     if (message.role !== 'assistant') return message;
-    const { extra: _thought, ...said } = message;
+    const { extra: _thought, writtenBy: _writer, ...said } = message;
     return { ...said, toolCalls: message.toolCalls.map(({ extra: _signature, ...call }) => call) };
   });
 }

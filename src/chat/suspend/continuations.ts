@@ -7,7 +7,7 @@ import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { hasSignedBlocks, hasThoughts } from '../thoughts/thought-fields.ts';
 import { derivedCallId } from './derived-call-id.ts';
-import { findReturned, restoreTurn, type StoredTurn } from './returned-turns.ts';
+import { findReturned, restoreTurn, type Readers, type StoredTurn } from './returned-turns.ts';
 
 export const continuationsLimit = 5_000;
 /** How long a turn is stored for the caller's next request. */
@@ -79,17 +79,17 @@ export class Continuations {
   }
 
   /**
-   * Restores the stored turns in a history that is sent to this model; returns it unchanged if there are none. Each turn is restored once, also if the
+   * Restores the stored turns in a history that is sent to these models; returns it unchanged if there are none. Each turn is restored once, also if the
    * client has split it into a message for each call.
    */
-  restore(caller: Caller, messages: ChatMessage[], model: string): MaybePromise<ChatMessage[]> {
+  restore(caller: Caller, messages: ChatMessage[], readers: Readers): MaybePromise<ChatMessage[]> {
     const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0) as AssistantMessage[];
-    return turns.length === 0 ? messages : this.#restoreTurns(caller, { messages, turns, model });
+    return turns.length === 0 ? messages : this.#restoreTurns(caller, { messages, turns, readers });
   }
 
   async #restoreTurns(
     caller: Caller,
-    { messages, turns, model }: { messages: ChatMessage[]; turns: readonly AssistantMessage[]; model: string },
+    { messages, turns, readers }: { messages: ChatMessage[]; turns: readonly AssistantMessage[]; readers: Readers },
   ): Promise<ChatMessage[]> {
     const found = await this.#findTurns(caller, turns);
     if (found.size === 0) return messages;
@@ -98,7 +98,7 @@ export class Continuations {
     for (let index = 0; index < messages.length;) {
       const turn = returned.get(index);
       const message = messages[index];
-      if (turn !== undefined) restored = restoreTurn(restored, turn, model);
+      if (turn !== undefined) restored = restoreTurn(restored, turn, readers);
       else if (message !== undefined) restored.push(message);
       index += turn?.messages.length ?? 1;
     }

@@ -20,7 +20,7 @@ export interface LoopCheckpoint extends LoopState {
   /** The format version; others are not supported. */
   version: 2;
   /** The turn whose calls wait; without calls if the model is to be requested next. */
-  turn: Pick<Turn, 'text' | 'thought'> & { calls: ToolCall[] };
+  turn: Pick<Turn, 'text' | 'thought' | 'writtenBy'> & { calls: ToolCall[] };
   /** Calls of the turn that have settled. */
   settled: SettledCall[];
   /** Nested preset runs that wait. `args`: their original arguments. */
@@ -58,7 +58,7 @@ interface SettledCall extends Omit<ToolCallResult, 'call'> {
 /** A checkpoint within a round: some calls wait, others have results. */
 export function amidRound(
   loop: LoopState,
-  { turn: { text, thought }, calls, results }: { turn: Turn; calls: ToolCall[]; results: readonly ToolCallResult[] },
+  { turn: { text, thought, writtenBy }, calls, results }: { turn: Turn; calls: ToolCall[]; results: readonly ToolCallResult[] },
 ): JsonObject {
   const inner = results.flatMap(({ suspended, args = {} }, index) =>
     suspended?.type === 'inner' ? [{ index, args, run: suspended.suspension.run }] : [],
@@ -66,7 +66,7 @@ export function amidRound(
   return toJson({
     ...loop,
     version: 2,
-    turn: { text, ...(thought !== undefined && { thought }), calls },
+    turn: { text, ...(thought !== undefined && { thought }), ...(writtenBy !== undefined && { writtenBy }), calls },
     settled: results.flatMap((result, index) => (result.suspended === undefined ? [toSettledCall(result, index)] : [])),
     ...(inner.length > 0 && { inner }),
   });

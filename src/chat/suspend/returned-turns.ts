@@ -86,21 +86,41 @@ function lengthOf(turn: StoredTurn, messages: readonly ChatMessage[], found: Rea
   return messages.length;
 }
 
+/** The models that may read a history, by their public ids. */
+export interface Readers {
+  /** The model of the run. */
+  model: string;
+  /** Those that may answer in its place. */
+  fallbacks: readonly string[];
+}
+
 /**
- * Appends a stored turn to the history, with the client's results. What the model of the turn wants back is left out for another model, because it could
- * not read it.
+ * Appends a stored turn to the history, with the client's results. What the model of the turn wants back is left out if that model is not asked, and
+ * marked if it is a fallback, because no other model could read it.
  */
-export function restoreTurn(history: readonly ChatMessage[], { turn, messages, isContinued }: ReturnedTurn, model: string): ChatMessage[] {
-  const isOther = turn.model !== model;
+export function restoreTurn(
+  history: readonly ChatMessage[],
+  { turn, messages, isContinued }: ReturnedTurn,
+  { model, fallbacks }: Readers,
+): ChatMessage[] {
+  const writtenBy = turn.model !== model && fallbacks.includes(turn.model) ? turn.model : undefined;
+  const isOther = turn.model !== model && writtenBy === undefined;
   const hasResults = !isContinued && turn.messages.some(({ role }) => role === 'tool');
   if (!hasResults && !turn.messages.some(hasThoughts)) return [...history, ...messages];
-  const stored = isOther ? forAnotherModel(turn.messages) : turn.messages;
+  const stored = isOther ? forAnotherModel(turn.messages) : turn.messages.map((message) => markedAs(message, writtenBy));
   const answers = messages.filter((message) => message.role === 'assistant');
   const sent = new Map(answers.flatMap(({ toolCalls }) => toolCalls).map((call) => [storedId(call, turn), call]));
   const results = clientResults(messages, new Set(turn.calls.flatMap(({ id }) => sent.get(id)?.id ?? [])));
   if (hasResults) return [...appendStored(history, withSentCalls(stored, turn, sent)), ...results];
   const wanted = isOther ? undefined : stored.findLast((message) => message.role === 'assistant');
-  return [...history, joined(answers, sent, wanted), ...results];
+  return [...history, markedAs(joined(answers, sent, wanted), writtenBy), ...results];
+}
+
+/** A turn without a mark is the one of the model of the run; the run may have had other marks when it was stored. */
+function markedAs<Message extends ChatMessage>(message: Message, writtenBy: string | undefined): Message {
+  if (message.role !== 'assistant') return message;
+  const { writtenBy: _before, ...unmarked } = message;
+  return (writtenBy === undefined ? unmarked : { ...unmarked, writtenBy }) as Message;
 }
 
 /** The caller's calls with the ids that the client has for them, without those that it has not returned. */

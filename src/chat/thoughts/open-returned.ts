@@ -12,11 +12,13 @@ interface Opening {
   callerId: string;
   /** The model that is asked. */
   model: { id: string; owner: string };
+  /** Public ids of the models that may answer in its place. Each gets its own thoughts back. */
+  fallbacks: readonly string[];
   seals: ThoughtSeals;
 }
 
 /**
- * Replaces the texts that a client has returned by the fields that the model wants back. Those of another caller and of another model are left out, and so
+ * Replaces the texts that a client has returned by the fields that the model wants back. Those of another caller and of a model that is not asked are left out, and so
  * are Anthropic's own for models that are not Anthropic's.
  */
 export function openReturned(messages: ChatMessage[], opening: Opening): ChatMessage[] {
@@ -37,9 +39,11 @@ export function openReturned(messages: ChatMessage[], opening: Opening): ChatMes
 
 function withOpened(turn: AssistantMessage, returned: readonly ReturnedThought[], opening: Opening): AssistantMessage {
   let extra = turn.extra ?? {};
+  let writtenBy: string | undefined;
   const ofCalls = new Map<string, JsonObject>();
   for (const each of returned) {
-    const { fields, call } = open(each, opening);
+    const { fields, call, fallback } = open(each, opening);
+    writtenBy ??= fallback;
     extra = addThoughts(extra, fields);
     if (call !== undefined && each.callId !== undefined) ofCalls.set(each.callId, call);
   }
@@ -47,16 +51,20 @@ function withOpened(turn: AssistantMessage, returned: readonly ReturnedThought[]
     const more = ofCalls.get(call.id);
     return more === undefined ? call : { ...call, extra: { ...call.extra, ...more } };
   });
-  return { ...turn, toolCalls, ...(Object.keys(extra).length > 0 && { extra }) };
+  return { ...turn, toolCalls, ...(Object.keys(extra).length > 0 && { extra }), ...(writtenBy !== undefined && { writtenBy }) };
 }
 
 function open(
   { text, shown = '', block }: ReturnedThought,
-  { callerId, model, seals }: Opening,
-): { fields: JsonObject; call?: JsonObject | undefined } {
+  { callerId, model, fallbacks, seals }: Opening,
+): { fields: JsonObject; call?: JsonObject | undefined; fallback?: string } {
   if (block !== undefined && !seals.isOwn(text)) return { fields: model.owner === 'anthropic' ? { thinking_blocks: [block] } : {} };
   const sealed = seals.open(callerId, text);
-  if (sealed?.model !== model.id) return { fields: {} };
+  if (sealed === undefined || (sealed.model !== model.id && !fallbacks.includes(sealed.model))) return { fields: {} };
   const { fields = {}, field, call } = sealed;
-  return { fields: field === undefined || shown === '' ? fields : { [field]: shown, ...fields }, call };
+  return {
+    fields: field === undefined || shown === '' ? fields : { [field]: shown, ...fields },
+    call,
+    ...(sealed.model !== model.id && { fallback: sealed.model }),
+  };
 }

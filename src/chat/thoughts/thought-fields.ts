@@ -36,6 +36,11 @@ export function withoutThoughts(message: AssistantMessage): AssistantMessage {
     : message;
 }
 
+/** Leaves each thought to the model that wrote it. `fallback`: the public id of the fallback that is asked; undefined: the model of the run is. */
+export function withThoughtsOf(messages: readonly ChatMessage[], fallback: string | undefined): ChatMessage[] {
+  return messages.map((message) => (message.role !== 'assistant' || message.writtenBy === fallback ? message : withoutThoughts(message)));
+}
+
 /** What the last turn's model wants back with its calls, besides the reasoning, which has been streamed. */
 export function thoughtBefore(messages: readonly ChatMessage[]): ModelEvent[] {
   const turn = messages.findLast((message) => message.role === 'assistant');

@@ -12,6 +12,8 @@ export interface Turn {
   unknownReason?: string;
   /** The reasoning before calls, in the backend's own fields, because it may need them back with the results (DeepSeek answers 400 without). */
   thought?: JsonObject;
+  /** As in `AssistantMessage`. */
+  writtenBy?: string;
   /** There is no text but blanks, nor anything else that a client would show as an answer (a refusal, audio). */
   isSilent: boolean;
 }

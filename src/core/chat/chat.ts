@@ -41,6 +41,8 @@ export interface AssistantMessage {
   toolCalls: ToolCall[];
   /** The end of a textual `content` that functions have said while the calls ran, not the model. */
   said?: string;
+  /** The public id of the fallback that wrote it; absent: the model of the run, or nobody knows. Only its writer can read the thoughts in it. */
+  writtenBy?: string;
   /** What the client has returned unread; absent once it is opened. */
   returned?: readonly ReturnedThought[];
   extra?: JsonObject;

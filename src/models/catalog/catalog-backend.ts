@@ -2,6 +2,12 @@ import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord, ToolPictures } from '../../core/models/model.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
+/** An address that did not list its models. */
+export interface SilentAddress {
+  url: string;
+  error: unknown;
+}
+
 /** A backend and how its models are listed. */
 export interface CatalogBackend {
   /** For operators and error messages: `ollama`, `openai-2`, `demo`. */
@@ -17,6 +23,8 @@ export interface CatalogBackend {
   fallbacks?: readonly string[];
   /** Resolves with the backend's own ids, or rejects; the catalog sets the time limit. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
+  /** The addresses that did not list their models when others last did; absent for a backend with one address. */
+  silentAddresses?: () => readonly SilentAddress[];
   /** Absent: there is no more to say than the list does. */
   describe?: (name: string, signal: AbortSignal) => Promise<JsonObject>;
   /** The entries of the models that are loaded, by the backend's names; absent for a backend that does not say. */

@@ -35,7 +35,17 @@ export async function explainListFault({ backend, url, error }: FailedServer, li
   if (found !== undefined)
     return { fault, cure: `${changeTo(found.candidate, backend)}${found.outcome === 'listed' ? '' : `; ${keyCure(backend)}`}.` };
   if (isKeyRefused) return { fault, cure: `The address is right: ${keyCure(backend)}.` };
-  return { fault, cure: noListCure(kind, url) };
+  return { fault, cure: cureOfServer(error) ?? noListCure(kind, url) };
+}
+
+/** Undefined if the server itself is not at fault. */
+function cureOfServer(error: unknown): string | undefined {
+  if (!(error instanceof GatewayError)) return undefined;
+  const { code, cause } = error;
+  if (cause instanceof OutboundError && cause.failure === 'redirected') return 'Set the address to the one that it points to.';
+  if (code === 'upstream_rate_limited') return 'Wait and try again. If it stays so, check the quota of its key.';
+  const isFailing = code === 'upstream_error' || code === 'upstream_timeout';
+  return isFailing ? 'The server answers, but fails: see its log. If it is still loading a model, try again later.' : undefined;
 }
 
 function wasKeyRefused(error: unknown): boolean {

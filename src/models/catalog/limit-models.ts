@@ -6,6 +6,9 @@ import type { CatalogBackend } from './catalog-backend.ts';
 export function limitModels(backend: CatalogBackend, names: readonly string[]): CatalogBackend {
   return {
     ...backend,
+    ...(backend.silentAddresses !== undefined && {
+      silentAddresses: () => (backend.silentAddresses?.() ?? []).filter(({ error }) => !hasNoList(error)),
+    }),
     async list(signal) {
       const listed = await backend.list(signal).catch((error: unknown) => {
         if (hasNoList(error)) return [];

@@ -2,7 +2,7 @@ import { isModelAllowed } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
-import type { CatalogBackend } from './catalog-backend.ts';
+import type { CatalogBackend, SilentAddress } from './catalog-backend.ts';
 import { BackendModels, type ListFault } from './backend-models.ts';
 import { picturesForModel } from './tool-pictures.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
@@ -20,8 +20,8 @@ interface ModelCatalogOptions {
 
 interface BackendReport {
   name: string;
-  /** `key_refused`: the backend answers 401 or 403 to the gateway's key. `secret_unreadable`: its stored key cannot be decrypted, so it is not asked. */
-  state: 'ok' | ListFault['kind'];
+  /** `partly_unreachable`: some of its addresses do not list their models, so the others answer. `key_refused`: the backend answers 401 or 403 to the gateway's key. `secret_unreadable`: its stored key cannot be decrypted, so it is not asked. */
+  state: 'ok' | 'partly_unreachable' | ListFault['kind'];
   models: number;
   /** It is not configured, and may be missing. */
   isOptional?: true;
@@ -104,11 +104,13 @@ class BackendsCatalog implements ChangeableCatalog {
 
   async backends(): Promise<BackendReport[]> {
     await this.#refreshDue();
-    return this.#backends.map(({ source: { name, isOptional }, records, fault }) =>
-      fault === undefined
-        ? { name, state: 'ok', models: records.size, ...(isOptional === true && { isOptional }) }
-        : { name, state: fault.kind, models: 0, ...(isOptional === true && { isOptional }), error: fault.message },
-    );
+    return this.#backends.map(({ source: { name, isOptional, silentAddresses }, records, fault }) => {
+      const optional = isOptional === true && { isOptional };
+      if (fault !== undefined) return { name, state: fault.kind, models: 0, ...optional, error: fault.message };
+      const silent = silentAddresses?.() ?? [];
+      if (silent.length === 0) return { name, state: 'ok', models: records.size, ...optional };
+      return { name, state: 'partly_unreachable', models: records.size, ...optional, error: silent.map(toSentence).join(' ') };
+    });
   }
 
   async #refreshDue(): Promise<void> {
@@ -209,6 +211,11 @@ class BackendsCatalog implements ChangeableCatalog {
     ];
     return new GatewayError('model_not_found', sentences.join(' '), { param: 'model' });
   }
+}
+
+function toSentence({ url, error }: SilentAddress): string {
+  const cause = error instanceof GatewayError ? (error.cause ?? error) : error;
+  return `${url}: ${cause instanceof Error ? cause.message : 'Its models cannot be listed.'}`;
 }
 
 /** Of the local backends, only Ollama can be without models. */

@@ -4,17 +4,22 @@ import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/
 import type { Emit } from '../../shared/async/emit.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
-import type { CatalogBackend } from '../catalog/catalog-backend.ts';
+import type { CatalogBackend, SilentAddress } from '../catalog/catalog-backend.ts';
 import type { AddressPool } from './address-pool.ts';
 
 /** The list of one address arrives within this time, or is left out: before the catalog gives up the whole list. */
 const listMs = limits.modelListTimeoutMs * 0.8;
 
 /**
- * One backend in front of several, each of which reaches one address of the same entry. `backends`: in the order of the pool's addresses.
+ * One backend in front of several, each of which reaches one address of the same entry. `backends`, `urls`: in the order of the pool's addresses.
  */
-export function createRoutedBackend(backends: readonly [CatalogBackend, ...CatalogBackend[]], pool: AddressPool): CatalogBackend {
+export function createRoutedBackend(
+  backends: readonly [CatalogBackend, ...CatalogBackend[]],
+  pool: AddressPool,
+  urls: readonly string[],
+): CatalogBackend {
   const [first] = backends;
+  let silent: readonly SilentAddress[] = [];
   const at = (index: number): CatalogBackend => backends[index] ?? first;
   const { describe, loaded, embed } = first;
   return {
@@ -23,7 +28,12 @@ export function createRoutedBackend(backends: readonly [CatalogBackend, ...Catal
       backends.map(({ backend }) => backend),
       { pool, prefix: first.prefix },
     ),
-    list: (signal) => listAll(backends, pool, signal),
+    async list(signal) {
+      const { records, errors } = await listAll(backends, pool, signal);
+      silent = [...errors].map(([index, error]) => ({ url: urls[index] ?? '', error }));
+      return records;
+    },
+    silentAddresses: () => silent,
     ...(describe !== undefined && { describe: (name, signal) => describeAtAny(pool.inOrder(name).map(at), name, signal) }),
     ...(loaded !== undefined && { loaded: (signal) => loadedAtAll(backends, signal) }),
     ...(embed !== undefined && {
@@ -73,8 +83,12 @@ class RoutedBackend implements ModelBackend {
   }
 }
 
-/** The models of all addresses that answer in time. @throws what the first address throws if none answers */
-async function listAll(backends: readonly CatalogBackend[], pool: AddressPool, signal: AbortSignal): Promise<ModelRecord[]> {
+/** The models of all addresses that answer in time, and why the others do not, by their index. @throws what the first address throws if none answers */
+async function listAll(
+  backends: readonly CatalogBackend[],
+  pool: AddressPool,
+  signal: AbortSignal,
+): Promise<{ records: ModelRecord[]; errors: ReadonlyMap<number, unknown> }> {
   const lists = await Promise.allSettled(
     backends.map(async (backend, index) => {
       const records = await listInTime(backend, signal);
@@ -88,7 +102,8 @@ async function listAll(backends: readonly CatalogBackend[], pool: AddressPool, s
   if (answered.length === 0 && first?.status === 'rejected') throw first.reason;
   const byId = new Map<string, ModelRecord>();
   for (const record of answered.flat()) if (!byId.has(record.id)) byId.set(record.id, record);
-  return [...byId.values()];
+  const errors = new Map(lists.flatMap((list, index) => (list.status === 'rejected' ? [[index, list.reason as unknown] as const] : [])));
+  return { records: [...byId.values()], errors };
 }
 
 async function listInTime(backend: CatalogBackend, signal: AbortSignal): Promise<ModelRecord[]> {

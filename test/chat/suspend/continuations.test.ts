@@ -7,9 +7,9 @@ import { continuationMs, continuationsPerRequest } from '../../../src/chat/suspe
 it('restores executed calls for the same caller and call ids, and for nobody else', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, turnOf([call('1')], executed('1')));
-  expect(await continuations.restore(ann, [own('1')], 'model')).toEqual(executed('1'));
-  expect(await continuations.restore(bob, [own('1')], 'model')).toEqual([own('1')]);
-  expect(await continuations.restore(ann, [own('2')], 'model')).toEqual([own('2')]);
+  expect(await continuations.restore(ann, [own('1')], { model: 'model', fallbacks: [] })).toEqual(executed('1'));
+  expect(await continuations.restore(bob, [own('1')], { model: 'model', fallbacks: [] })).toEqual([own('1')]);
+  expect(await continuations.restore(ann, [own('2')], { model: 'model', fallbacks: [] })).toEqual([own('2')]);
 });
 
 it('uses a history as it was sent once the stored turn has expired', async () => {
@@ -17,7 +17,7 @@ it('uses a history as it was sent once the stored turn has expired', async () =>
   const continuations = memoryContinuations({ now: () => time });
   await continuations.save(ann, turnOf([call('1')], executed('1')));
   time = continuationMs + 1;
-  expect(await continuations.restore(ann, [own('1')], 'model')).toEqual([own('1')]);
+  expect(await continuations.restore(ann, [own('1')], { model: 'model', fallbacks: [] })).toEqual([own('1')]);
 });
 
 const result = (id: string, content = 'theirs'): ChatMessage => ({ role: 'tool', toolCallId: id, content });
@@ -35,9 +35,9 @@ it('keeps turns with results or thoughts across restarts, and writes all others 
   await before.save(ann, turnOf([call('2')], executed('2')));
   await before.save(ann, turnOf([call('3')], [thought('3')]));
   const after = memoryContinuations({ store });
-  expect(await after.restore(ann, [own('2'), own('3')], 'model')).toEqual([...executed('2'), thought('3')]);
+  expect(await after.restore(ann, [own('2'), own('3')], { model: 'model', fallbacks: [] })).toEqual([...executed('2'), thought('3')]);
   const edited: ChatMessage[] = [{ role: 'assistant', content: 'changed', toolCalls: [call('0')] }];
-  expect(await before.restore(ann, edited, 'model')).toEqual(edited);
+  expect(await before.restore(ann, edited, { model: 'model', fallbacks: [] })).toEqual(edited);
 });
 
 it('adds only what the model wants back, and keeps the text and the arguments that the client sends', async () => {
@@ -46,7 +46,7 @@ it('adds only what the model wants back, and keeps the text and the arguments th
   await continuations.save(ann, turnOf(calls, [{ role: 'assistant', content: 'Said.', toolCalls: calls, ...thinking }]));
   const theirs = { ...call('1'), arguments: '{"a":1}' };
   const sent: ChatMessage = { role: 'assistant', content: '', toolCalls: [theirs, call('2')], extra: { name: 'x', thinking: 'I think.' } };
-  expect(await continuations.restore(ann, [sent], 'model')).toEqual([
+  expect(await continuations.restore(ann, [sent], { model: 'model', fallbacks: [] })).toEqual([
     { ...sent, toolCalls: [{ ...theirs, extra: signed }, call('2')], extra: { name: 'x', reasoning_content: 'I think.' } },
   ]);
 });
@@ -65,8 +65,8 @@ it.each([
     await continuations.save(ann, turnOf([call('1'), call('2')], stored));
     const split = [own('1'), result('1'), own('2'), result('2')];
     const restored = [...turn, result('1'), result('2')];
-    expect(await continuations.restore(ann, split, 'model')).toEqual(restored);
-    expect(await continuations.restore(ann, restored, 'model')).toEqual(restored);
+    expect(await continuations.restore(ann, split, { model: 'model', fallbacks: [] })).toEqual(restored);
+    expect(await continuations.restore(ann, restored, { model: 'model', fallbacks: [] })).toEqual(restored);
   },
 );
 
@@ -77,7 +77,7 @@ it('restores each part of a turn that a client has taken apart, and the calls of
   await continuations.save(ann, turnOf([call('1'), call('2')], [turn, result('g')]));
   const between: ChatMessage = { role: 'user', content: 'Hurry!' };
   const apart = [own('1'), result('1'), between, own('2'), result('2')];
-  expect(await continuations.restore(ann, apart, 'model')).toEqual([
+  expect(await continuations.restore(ann, apart, { model: 'model', fallbacks: [] })).toEqual([
     { ...turn, toolCalls: [ours, call('1')] },
     result('g'),
     result('1'),
@@ -90,14 +90,18 @@ it('restores each part of a turn that a client has taken apart, and the calls of
 it('finds a turn by any of its calls, and leaves out those that the client has not returned', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, turnOf([call('1'), call('2')], [thought('1', '2')]));
-  expect(await continuations.restore(ann, [own('2'), result('2')], 'model')).toEqual([thought('2'), result('2')]);
+  expect(await continuations.restore(ann, [own('2'), result('2')], { model: 'model', fallbacks: [] })).toEqual([thought('2'), result('2')]);
 });
 
 it('restores a turn once if its ids are in the history twice', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, turnOf([call('1')], executed('1')));
   const twice = [own('1'), result('1'), { role: 'user', content: 'again' } as const, own('1'), result('1')];
-  expect(await continuations.restore(ann, twice, 'model')).toEqual([...twice.slice(0, 3), ...executed('1'), result('1')]);
+  expect(await continuations.restore(ann, twice, { model: 'model', fallbacks: [] })).toEqual([
+    ...twice.slice(0, 3),
+    ...executed('1'),
+    result('1'),
+  ]);
 });
 
 it('does not give what one model wants back to another', async () => {
@@ -105,17 +109,17 @@ it('does not give what one model wants back to another', async () => {
   const calls = [{ ...call('1'), extra: signed }];
   const turn: ChatMessage = { role: 'assistant', content: null, toolCalls: calls, ...thinking };
   await continuations.save(ann, turnOf(calls, [turn]));
-  expect(await continuations.restore(ann, [turn, own('1')], 'another')).toEqual([turn, own('1')]);
-  expect(await continuations.restore(ann, [turn], 'another')).toEqual([own('1')]);
+  expect(await continuations.restore(ann, [turn, own('1')], { model: 'another', fallbacks: [] })).toEqual([turn, own('1')]);
+  expect(await continuations.restore(ann, [turn], { model: 'another', fallbacks: [] })).toEqual([own('1')]);
   await continuations.save(ann, turnOf([call('2')], [thought('2'), result('g')]));
-  expect(await continuations.restore(ann, [own('2')], 'another')).toEqual([own('2'), result('g')]);
+  expect(await continuations.restore(ann, [own('2')], { model: 'another', fallbacks: [] })).toEqual([own('2'), result('g')]);
 });
 
 it('finds a turn by the id that a client has sent, with the ids that its history has now', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, turnOf([call('1')], executed('1')));
   const sent: ChatMessage = { role: 'assistant', content: '', toolCalls: [{ ...call('derived'), sentId: '1' }] };
-  const [turn, ...others] = await continuations.restore(ann, [sent, result('derived')], 'model');
+  const [turn, ...others] = await continuations.restore(ann, [sent, result('derived')], { model: 'model', fallbacks: [] });
   expect(turn).toMatchObject({ toolCalls: [{ id: 'derived', name: 'theirs' }, { id: 'g' }] });
   expect(others).toEqual([result('g', 'result'), result('derived')]);
 });
@@ -128,7 +132,10 @@ it('looks up only the latest turns of a history with thousands of them', async (
   await continuations.save(ann, turnOf([call('last')], executed('last')));
   looks = 0;
   const history = [...Array.from({ length: 5_000 }, (_, n) => own(`${n}`)), own('last')];
-  expect(await continuations.restore(ann, history, 'model')).toEqual([...history.slice(0, -1), ...executed('last')]);
+  expect(await continuations.restore(ann, history, { model: 'model', fallbacks: [] })).toEqual([
+    ...history.slice(0, -1),
+    ...executed('last'),
+  ]);
   expect(looks).toBe(continuationsPerRequest);
 });
 
@@ -142,7 +149,7 @@ it('separates calls of one turn to which the backend gave the same id, including
   const [first, second] = await continuations.saveDerived(ann, 'seed', turnOf(calls.slice(1), messages));
   const sent: ChatMessage = { role: 'assistant', content: null, toolCalls: [first, second].filter((each) => each !== undefined) };
   expect(first?.id).not.toBe(second?.id);
-  expect(await continuations.restore(ann, [sent], 'model')).toEqual([
+  expect(await continuations.restore(ann, [sent], { model: 'model', fallbacks: [] })).toEqual([
     { ...messages[0], toolCalls: [calls[0], first, second] },
     messages[1],
   ]);
@@ -153,9 +160,9 @@ it('returns a later turn under new ids when the backend restarts its ids, so tha
   const continuations = memoryContinuations({ newCallId: () => `own_${++count}` });
   expect(await continuations.save(ann, turnOf([call('0')], executed('0', 'first')))).toEqual([call('0')]);
   expect(await continuations.save(ann, turnOf([call('0')], executed('0', 'second')))).toEqual([call('own_1')]);
-  const second = await continuations.restore(ann, [own('own_1')], 'model');
+  const second = await continuations.restore(ann, [own('own_1')], { model: 'model', fallbacks: [] });
   expect(second[0]).toMatchObject({ toolCalls: [{ id: 'own_1' }, { id: 'g' }] });
-  const first = await continuations.restore(ann, [own('0')], 'model');
+  const first = await continuations.restore(ann, [own('0')], { model: 'model', fallbacks: [] });
   expect([first[1]?.content, second[1]?.content]).toEqual(['first', 'second']);
 });
 
@@ -163,7 +170,9 @@ it('does the same when both turns end at the same time', async () => {
   const continuations = memoryContinuations();
   const both = await Promise.all(['first', 'second'].map((text) => continuations.save(ann, turnOf([call('0')], executed('0', text)))));
   expect(both).toEqual([[call('0')], [call('own')]]);
-  const texts = await Promise.all(['0', 'own'].map(async (id) => (await continuations.restore(ann, [own(id)], 'model'))[1]?.content));
+  const texts = await Promise.all(
+    ['0', 'own'].map(async (id) => (await continuations.restore(ann, [own(id)], { model: 'model', fallbacks: [] }))[1]?.content),
+  );
   expect(texts).toEqual(['first', 'second']);
 });
 
@@ -171,7 +180,7 @@ it('uses a turn of other functions as it was sent, whatever its ids', async () =
   const continuations = memoryContinuations();
   await continuations.save(ann, turnOf([call('0')], executed('0')));
   const other: ChatMessage = { role: 'assistant', content: null, toolCalls: [{ id: '0', name: 'another', arguments: '{}' }] };
-  expect(await continuations.restore(ann, [other], 'model')).toEqual([other]);
+  expect(await continuations.restore(ann, [other], { model: 'model', fallbacks: [] })).toEqual([other]);
 });
 
 it('stores the turn in memory and reports the fault when the store fails', async () => {
@@ -180,6 +189,6 @@ it('stores the turn in memory and reports the fault when the store fails', async
   const store = { ...memoryNotes(), save: fault, find: fault };
   const continuations = memoryContinuations({ store, onFault: (error) => void faults.push(error) });
   expect(await continuations.save(ann, turnOf([call('1')], executed('1')))).toEqual([call('1')]);
-  expect(await continuations.restore(ann, [own('1')], 'model')).toEqual(executed('1'));
+  expect(await continuations.restore(ann, [own('1')], { model: 'model', fallbacks: [] })).toEqual(executed('1'));
   expect(faults.length).toBeGreaterThan(0);
 });

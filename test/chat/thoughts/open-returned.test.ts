@@ -5,7 +5,7 @@ import type { ReturnedThought } from '../../../src/core/chat/thought.ts';
 import { createThoughtSeals } from '../../../src/storage/secrets/seal-thoughts.ts';
 
 const seals = createThoughtSeals('a secret of tests');
-const opening = { callerId: 'ann', model: { id: 'm', owner: 'openai' }, seals };
+const opening = { callerId: 'ann', model: { id: 'm', owner: 'openai' }, fallbacks: ['o'], seals };
 const turn: AssistantMessage = {
   role: 'assistant',
   content: null,
@@ -66,4 +66,9 @@ it('opens nothing for a turn without calls, and nothing older than the limit', (
     { role: 'assistant', content: 'Done.', toolCalls: [] },
     { ...turn, extra },
   ]);
+});
+
+it('keeps what a fallback has written for that one', () => {
+  const returned = [{ text: seals.seal('ann', { model: 'o', fields: { reasoning: 'I think.' } }) }];
+  expect(opened(returned)).toEqual({ ...turn, extra: { reasoning: 'I think.' }, writtenBy: 'o' });
 });

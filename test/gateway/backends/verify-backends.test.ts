@@ -50,6 +50,16 @@ it.each(['', '/v1/chat/completions', '/v1/models'])('finds the address of an API
   expect(await cureOf({ type: 'openai', url: `${origin}${ending}` })).toBe(`Set the address to ${origin}/v1.`);
 });
 
+it.each([
+  [500, 'see its log'],
+  [503, 'see its log'],
+  [429, 'Wait and try again'],
+  [301, 'Set the address to the one that it points to'],
+])('does not blame the address when the server answers %i', async (status, cure) => {
+  const { origin } = await upstream(respond(status, { error: { message: 'no' } }, { location: 'https://elsewhere.test/v1' }));
+  expect(await cureOf({ type: 'openai', url: `${origin}/v1` })).toContain(cure);
+});
+
 it('finds the address where the key is refused as well', async () => {
   const { origin } = await upstream(({ url }) => (url === '/v1/models' ? respond(401, {}) : respond(404, {})));
   expect(await cureOf({ type: 'openai', url: origin })).toBe(`Set the address to ${origin}/v1; set its key.`);

@@ -168,6 +168,15 @@ describe('an entry with several addresses', () => {
     expect(chats).toEqual(['b.test']);
   });
 
+  it('says that some are dead, with their addresses for administrators only', async () => {
+    const { gateway } = await before({ hosts: { 'a.test': [says('hello')], 'b.test': [] }, more: { 'http://b.test/v1/models': refused } });
+    expect((await gateway.get('/ready')).json()).toMatchObject({ backends: [{ name: 'pool', state: 'partly_unreachable', models: 1 }] });
+    expect((await gateway.get('/ready')).body).not.toContain('b.test');
+    const { data } = (await gateway.get('/api/backends')).json<{ data: object[] }>();
+    expect(data).toMatchObject([{ state: 'partly_unreachable', model_count: 1, fault: expect.stringContaining('http://b.test/v1: ') }]);
+    expect((await ask(gateway)).text).toBe('hello');
+  });
+
   it('is dead when none of them lists models', async () => {
     const more = { 'http://a.test/v1/models': refused, 'http://b.test/v1/models': refused };
     const { gateway } = await before({ hosts: { 'a.test': [], 'b.test': [] }, more });

@@ -82,6 +82,37 @@ describe('a model that cannot answer', () => {
     expect(turns).toEqual([undefined, { reasoning_details: [{ data: 'of other' }] }]);
   });
 
+  it.each([false, true])(
+    'gets back only what it wrote itself, and so does its fallback, with calls of the client (stream: %s)',
+    async (stream) => {
+      const signed = (name: string): ScriptStep[] => [
+        { type: 'thought', fields: { reasoning_details: [{ data: `of ${name}` }] } },
+        ...calls(['mine', {}]),
+      ];
+      const own = [[down], [down], signed('own'), says('Done.')];
+      const gateway = await fallingBack({ own: { turns: own }, other: { turns: [signed('other'), signed('other again')] } });
+      const tools = [{ type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }];
+      const messages: JsonObject[] = [{ role: 'user', content: 'hello' }];
+      for (let turn = 0; turn < 3; turn += 1) {
+        const { raw } = await gateway.ask({ ...plain, tools, messages, stream });
+        const [, id = ''] = /"tool_calls":\[\{[^}]*?"id":"([^"]+)"/.exec(raw) ?? [];
+        messages.push({
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id, type: 'function', function: { name: 'mine', arguments: '{}' } }],
+        });
+        messages.push({ role: 'tool', tool_call_id: id, content: 'done' });
+      }
+      expect((await gateway.ask({ ...plain, tools, messages, stream })).raw).toContain('Done.');
+      const read = (name: string) =>
+        gateway.scripts[name]?.requests
+          .at(-1)
+          ?.messages.flatMap((message) => (message.role === 'assistant' ? [message.extra?.['reasoning_details'] ?? null] : []));
+      expect(read('other')).toEqual([[{ data: 'of other' }]]);
+      expect(read('own')).toEqual([null, null, [{ data: 'of own' }]]);
+    },
+  );
+
   it('is replaced once after a 500, and the fallback is not again', async () => {
     const gateway = await fallingBack({ own: { turns: [[failed]] }, other: { turns: [[failed]] }, third: { turns: [says('no')] } });
     const seen = await gateway.ask(plain);

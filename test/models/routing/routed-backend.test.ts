@@ -26,7 +26,8 @@ function ollama(models: string[], isDead = false): CatalogBackend {
 
 function routed(first: CatalogBackend, ...others: CatalogBackend[]): CatalogBackend {
   const pool = new AddressPool({ name: 'pool', addresses: others.length + 1, elapsed: () => performance.now() });
-  return createRoutedBackend([first, ...others], pool);
+  const urls = [first, ...others].map((_, index) => `http://${index}.test`);
+  return createRoutedBackend([first, ...others], pool, urls);
 }
 
 it('describes a model where it is, and elsewhere when that address does not answer', async () => {

@@ -68,6 +68,7 @@ function isEmptyOllama({ name, state, models }: Backend): boolean {
 /** A backend that is only looked for at its usual address may be missing. */
 function isFaulty(backend: Backend): boolean {
   if (isEmptyOllama(backend)) return false;
+  if (backend.state === 'partly_unreachable') return false;
   return backend.state === 'ok' ? backend.models === 0 : backend.optional !== true;
 }
 

@@ -53,6 +53,7 @@ function createChunkEncoder(
     chunk({ choices: [{ index, delta: {}, finish_reason: null, ...fields }], ...more });
   const started = new Set<number>();
   const spoken = new Set<number>();
+  const sentFields = new Map<string, string>();
   const callCounts = new Map<number, number>();
   const warnings = new CallerWarnings();
   let usage: Usage | undefined;
@@ -79,6 +80,12 @@ function createChunkEncoder(
       ...(options.includeEvents === true && { event: { ...event } }),
     };
     return extensionChunk(shown);
+  };
+  /** Fields of the response, without those that it has already: each round of a run brings them. */
+  const newFieldsChunk = (fields: JsonObject): string => {
+    const added = Object.entries(fields).filter(([name, value]) => sentFields.get(name) !== JSON.stringify(value));
+    for (const [name, value] of added) sentFields.set(name, JSON.stringify(value));
+    return added.length === 0 ? '' : extensionChunk(Object.fromEntries(added));
   };
   const partChunks = (parts: readonly OpenWebUiPart[]): string =>
     parts.map((part) => ('event' in part ? extensionChunk(part) : deltaChunk(part, 0))).join('');
@@ -122,7 +129,7 @@ function createChunkEncoder(
         case 'extra':
           if (refusalIn(event) !== '') return begin(choice, null) + choiceChunk(choice, { delta: event.fields });
           if (event.level === 'delta') return deltaChunk(event.fields, choice);
-          return event.level === 'choice' ? begin(choice) + choiceChunk(choice, event.fields) : extensionChunk(event.fields);
+          return event.level === 'choice' ? begin(choice) + choiceChunk(choice, event.fields) : newFieldsChunk(event.fields);
         case 'usage':
           usage = addUsage(usage, event.usage);
           return '';

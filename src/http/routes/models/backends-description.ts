@@ -22,7 +22,9 @@ const backendAnswer = z
     origin: z.enum(['environment', 'file', 'api']).describe('Where it was entered. Only those of the origin `api` can be changed here.'),
     optional: z.literal(true).optional().describe('It is not configured, only looked for where it usually is.'),
     unreadable_secrets: z.array(z.string()).optional().describe('Stored secrets that cannot be decrypted. The backend is left out.'),
-    state: z.string().describe('`ok`, `unreachable`, `key_refused` or `secret_unreadable`.'),
+    state: z
+      .string()
+      .describe('`ok`, `partly_unreachable` (only some of its addresses answer), `unreachable`, `key_refused` or `secret_unreadable`.'),
     model_count: z.int().describe('Models that it offers.'),
     fault: z.string().nullable().describe('Why its models cannot be listed.'),
     warnings: z.array(z.string()).optional(),
