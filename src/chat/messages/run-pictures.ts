@@ -36,7 +36,9 @@ export class RunPictures {
     for (const { call, tool, outcome } of results) {
       const files = outcome.type === 'result' ? (outcome.files ?? []) : [];
       const label = tool?.label ?? call.name;
-      for (const file of files) if (pictureAddress.test(file.url)) this.#pictures.push(toPicture(file, { callId: call.id, label }));
+      // A result may have a thousand; the others keep the text in their place.
+      const pictures = files.filter(({ url }) => pictureAddress.test(url)).slice(-limits.toolPictures);
+      for (const file of pictures) this.#pictures.push(toPicture(file, { callId: call.id, label }));
     }
     this.#leaveOutOldest();
   }
@@ -97,11 +99,16 @@ function toPicture({ url, mention }: ToolFile, { callId, label }: Pick<Picture, 
 
 /** A result whose notes on files say which picture is shown, and which is not and why. */
 function withNotes(message: ToolMessage, own: readonly Numbered[], parts: ContentPart[]): ToolMessage {
-  const text = own.reduce((before, { picture, number }) => {
+  let text = textOf(message.content);
+  const behind: string[] = [];
+  // From the last one on: earlier pictures of the same size may have the same mention, and no number.
+  for (const { picture, number } of own.toReversed()) {
     const note = picture.url === undefined ? `[picture left out: ${picture.reason}]` : `[picture ${number}, shown below]`;
-    const { mention } = picture;
-    return mention !== undefined && before.includes(mention) ? before.replace(mention, () => note) : `${before}\n${note}`;
-  }, textOf(message.content));
+    const at = picture.mention === undefined ? -1 : text.lastIndexOf(picture.mention);
+    if (at === -1) behind.unshift(`\n${note}`);
+    else text = text.slice(0, at) + note + text.slice(at + (picture.mention?.length ?? 0));
+  }
+  text += behind.join('');
   return { ...message, content: parts.length === 0 ? text : [{ type: 'text', text }, ...parts] };
 }
 

@@ -1,6 +1,15 @@
 import type { Usage } from '../../core/chat/chat.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
+/** What is read of the usage. */
+export const usageFields = [
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'output_tokens_details',
+] as const;
+
 /**
  * Anthropic's `input_tokens` are those that were neither read from its cache nor written to it; OpenAI's `prompt_tokens` are all of them. Undefined if no
  * usage was reported.

@@ -8,7 +8,7 @@ import type { BackendClient } from '../transport/backend-client.ts';
 import { finishEvents, requireEnded } from '../answers/finish-reasons.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
-import { toAnthropicUsage } from './anthropic-usage.ts';
+import { toAnthropicUsage, usageFields } from './anthropic-usage.ts';
 import type { WireNames } from './wire-names.ts';
 
 interface MessageContext {
@@ -18,9 +18,12 @@ interface MessageContext {
   meter: OutputLimit;
 }
 
+/** Blocks of one message; far more than the calls of a round, with texts and thinking between them. */
+const maxBlocks = 1_000;
+
 /** A block of the answer, as far as it has arrived. */
 interface Block {
-  /** As it began. */
+  /** What is needed of how it began. */
   start: JsonObject;
   thinking: string;
   signature: string;
@@ -73,7 +76,7 @@ export class MessageReader {
         return;
       case 'message_delta':
         this.#noteUsage(event['usage']);
-        if (isJsonObject(event['delta'])) this.#ending = { ...this.#ending, ...event['delta'] };
+        if (isJsonObject(event['delta'])) this.#end(event['delta']);
         return;
       case 'message_stop':
         return;
@@ -87,7 +90,7 @@ export class MessageReader {
     if (!Array.isArray(content)) return;
     this.#hasBegun = true;
     this.#noteUsage(usage);
-    this.#ending = message;
+    this.#end(message);
     for (const [index, block] of content.entries()) {
       if (isJsonObject(block)) this.#start(block, index, events);
       this.#open.delete(index);
@@ -103,7 +106,7 @@ export class MessageReader {
     const assembler = new ToolCallAssembler({ makeId: makeCallId });
     for (const [index, { start, input }] of this.#blocks.filter(isCall).entries()) {
       const name = names.fromWire(textIn(start['name']));
-      assembler.add({ index, id: textIn(start['id']), name, arguments: input === '' ? inputAtStart(start) : input });
+      assembler.add({ index, id: textIn(start['id']), name, arguments: input === '' ? textIn(start['input']) : input });
     }
     const calls = assembler.finish();
     const thinking = calls.length === 0 ? [] : this.#blocks.flatMap(toThinkingBlock);
@@ -120,14 +123,33 @@ export class MessageReader {
     if (isDeeperThan(start, limits.jsonDepth)) return;
     // Between two texts the model has thought, or used a tool of Anthropic's; texts in a row are one text with sources.
     this.#needsGap ||= this.#hasSpoken && this.#blocks.at(-1)?.start['type'] !== 'text';
-    const block: Block = { start, thinking: '', signature: '', input: '' };
+    if (this.#blocks.length >= maxBlocks) throw this.#context.client.invalid(`sends more than ${maxBlocks} blocks in one answer`);
+    const block: Block = { start: this.#keptOf(start), thinking: '', signature: '', input: '' };
     this.#blocks.push(block);
     this.#open.set(index, block);
-    this.#context.meter.add(textIn(start['name']).length + textIn(start['data']).length);
     if (start['type'] === 'text') this.#say(textIn(start['text']), events);
     if (start['type'] !== 'thinking') return;
     this.#think(block, textIn(start['thinking']), events);
     this.#sign(block, textIn(start['signature']));
+  }
+
+  /** What is kept is counted; a block of a type that is not known may hold anything. */
+  #keptOf(start: JsonObject): JsonObject {
+    switch (textIn(start['type'])) {
+      case 'text':
+        return { type: 'text' };
+      case 'tool_use': {
+        const call = { type: 'tool_use', id: textIn(start['id']), name: textIn(start['name']), input: inputAtStart(start) };
+        this.#context.meter.add(call.id.length + call.name.length + call.input.length);
+        return call;
+      }
+      case 'thinking':
+      case 'redacted_thinking':
+        this.#context.meter.add(JSON.stringify(start).length);
+        return start;
+      default:
+        return {};
+    }
   }
 
   #grow(delta: JsonObject, index: JsonValue, events: ModelEvent[]): void {
@@ -176,7 +198,12 @@ export class MessageReader {
   #noteUsage(usage: JsonValue | undefined): void {
     if (!isJsonObject(usage) || isDeeperThan(usage, limits.jsonDepth)) return;
     // Counts are cumulative, and some are null at the end.
-    for (const [name, count] of Object.entries(usage)) if (count !== null && count !== undefined) this.#usage[name] = count;
+    for (const name of usageFields) this.#usage[name] = usage[name] ?? this.#usage[name];
+  }
+
+  /** Only what is read of it: other members may have a new name in each event. */
+  #end(message: JsonObject): void {
+    for (const name of endingFields) if (message[name] !== undefined) this.#ending[name] = message[name];
   }
 
   #endingEvents(): ModelEvent[] {
@@ -189,6 +216,8 @@ export class MessageReader {
     return words === '' ? [] : [{ type: 'extra', level: 'delta', fields: { refusal: words } }];
   }
 }
+
+const endingFields = ['stop_reason', 'stop_sequence', 'stop_details'] as const;
 
 const pausedTurn = {
   code: 'turn_paused',

@@ -10,13 +10,15 @@ const keptOfId = 40;
 export class WireNames {
   readonly #wireByName = new Map<string, string>();
   readonly #nameByWire = new Map<string, string>();
+  readonly #numbers = new Numbers();
 
   toWire(name: string): string {
     const known = this.#wireByName.get(name);
     if (known !== undefined) return known;
     const safe = (accepted.test(name) ? name : name.replaceAll(/[^a-zA-Z0-9_-]+/g, '_') || 'function').slice(0, longestName);
     let wire = safe;
-    for (let number = 2; this.#nameByWire.has(wire); number += 1) wire = `${safe.slice(0, longestName - 8)}_${number}`;
+    const start = safe.slice(0, longestName - 8);
+    while (this.#nameByWire.has(wire)) wire = `${start}_${this.#numbers.next(start)}`;
     this.#wireByName.set(name, wire);
     this.#nameByWire.set(wire, name);
     return wire;
@@ -33,20 +35,34 @@ export class WireNames {
  */
 export class WireIds {
   readonly #taken = new Set<string>();
+  readonly #numbers = new Numbers();
   readonly #unanswered = new Map<string, string[]>();
 
   /** The id of a call. */
   ofCall(id: string): string {
     const safe = accepted.test(id) ? id : `${id.replaceAll(/[^a-zA-Z0-9_-]+/g, '_').slice(0, keptOfId)}_${hash('sha256', id).slice(0, 8)}`;
     let wire = safe;
-    for (let number = 2; this.#taken.has(wire); number += 1) wire = `${safe}_${number}`;
+    while (this.#taken.has(wire)) wire = `${safe}_${this.#numbers.next(safe)}`;
     this.#taken.add(wire);
-    this.#unanswered.set(id, [...(this.#unanswered.get(id) ?? []), wire]);
+    const unanswered = this.#unanswered.get(id);
+    if (unanswered === undefined) this.#unanswered.set(id, [wire]);
+    else unanswered.push(wire);
     return wire;
   }
 
   /** The id of the call that a result belongs to; undefined if there is none without a result. */
   ofResult(id: string): string | undefined {
     return this.#unanswered.get(id)?.shift();
+  }
+}
+
+/** The numbers after texts that occur several times, from 2. Tried from 2 each time, a chat with ten thousand calls of one id would take seconds. */
+class Numbers {
+  readonly #last = new Map<string, number>();
+
+  next(text: string): number {
+    const number = (this.#last.get(text) ?? 1) + 1;
+    this.#last.set(text, number);
+    return number;
   }
 }

@@ -7,10 +7,12 @@ import { OutputLimit } from '../answers/output-limit.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 import { toUsage } from '../openai/to-usage.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
-import { reasoningItems, toReturnedItem, type TurnItem } from './turn-items.ts';
+import { isPhase, reasoningItems, toReturnedItem, type TurnItem } from './turn-items.ts';
 
 /** Output items of one response; far more than the calls of a round, with text, reasoning and hosted calls between them. */
 const maxItems = 1_000;
+/** Parts of one item; a message has a few. */
+const maxParts = 1_000;
 /** Serialized reasoning, which is sent back in every later request of the chat. */
 const maxKeptCharacters = 2 * 1024 * 1024;
 
@@ -25,8 +27,8 @@ interface OutputItem {
   isDone: boolean;
   /** Characters emitted so far, by part. */
   said: Map<string, number>;
-  callId: JsonValue | undefined;
-  name: JsonValue | undefined;
+  callId: string | number | undefined;
+  name: string | undefined;
   /** The arguments from deltas, and the complete ones, which take precedence. */
   pieces: string;
   whole: JsonValue | undefined;
@@ -74,7 +76,7 @@ export class ResponseReader {
     const type = textIn(event['type']);
     switch (type) {
       case 'response.output_item.added':
-        if (isJsonObject(event['item'])) describe(this.#itemOf(event, textIn(event['item']['type'])), event['item']);
+        if (isJsonObject(event['item'])) this.#describe(this.#itemOf(event, textIn(event['item']['type'])), event['item']);
         break;
       case 'response.output_item.done':
         if (isJsonObject(event['item'])) this.#settle(this.#itemOf(event, textIn(event['item']['type'])), event['item']);
@@ -188,6 +190,7 @@ export class ResponseReader {
 
   #add({ type, id, position }: { type: string; id: string | undefined; position: JsonValue | undefined }): OutputItem {
     if (this.#items.length >= maxItems) throw this.#client.invalid(`sends more than ${maxItems} items in one answer`);
+    this.#meter.add(type.length + (id?.length ?? 0));
     const item: OutputItem = {
       position: typeof position === 'number' ? position : this.#items.length,
       type,
@@ -207,13 +210,13 @@ export class ResponseReader {
   }
 
   #settle(item: OutputItem, wire: JsonObject): void {
-    describe(item, wire);
+    this.#describe(item, wire);
     item.isDone = true;
     const { content, summary, phase } = wire;
     switch (item.type) {
       case 'message':
         for (const [index, part] of entriesOf(content)) this.#settlePart(item, index, part);
-        item.turnItem = { type: 'message', ...(typeof phase === 'string' && { phase }) };
+        item.turnItem = { type: 'message', ...(isPhase(phase) && { phase }) };
         break;
       case 'reasoning':
         for (const [index, part] of entriesOf(summary)) this.#sayRest(item, `summary ${index}`, part['text']);
@@ -226,6 +229,19 @@ export class ResponseReader {
       default:
         this.#keep(item, wire);
     }
+  }
+
+  /** What is kept of an item's names counts like what it says. */
+  #describe(item: OutputItem, { id, call_id: callId, name }: JsonObject): void {
+    item.id ??= this.#word(id);
+    item.callId ??= typeof callId === 'number' ? callId : this.#word(callId);
+    item.name ??= this.#word(name);
+  }
+
+  #word(value: JsonValue | undefined): string | undefined {
+    const word = textIn(value);
+    this.#meter.add(word.length);
+    return word || undefined;
   }
 
   #settlePart(item: OutputItem, index: number, part: JsonObject): void {
@@ -246,6 +262,7 @@ export class ResponseReader {
     if (text === '') return;
     this.#meter.add(text.length);
     const before = item.said.get(part) ?? 0;
+    if (item.said.size >= maxParts && before === 0) throw this.#client.invalid(`sends more than ${maxParts} parts in one item`);
     item.said.set(part, before + text.length);
     switch (part.split(' ')[0] as Part) {
       case 'text': {
@@ -275,7 +292,9 @@ export class ResponseReader {
 
   #setArguments(item: OutputItem, whole: JsonValue | undefined): void {
     if (whole === undefined || whole === null || whole === '') return;
-    if (typeof whole === 'string') this.#meter.add(Math.max(0, whole.length - item.pieces.length));
+    if (typeof whole !== 'string' && isDeeperThan(whole, limits.jsonDepth)) return;
+    const written = typeof whole === 'string' ? whole : JSON.stringify(whole);
+    this.#meter.add(Math.max(0, written.length - item.pieces.length));
     item.whole = whole;
   }
 
@@ -327,19 +346,20 @@ export class ResponseReader {
   /** The items by position, without repetitions of a call. */
   #inOrder(): OutputItem[] {
     const items = this.#items.toSorted((one, other) => one.position - other.position);
-    return items.filter((item, index) => !items.slice(0, index).some((before) => isRepeated(before, item)));
+    const made = new Set<string>();
+    return items.filter((item) => {
+      const call = identityOf(item);
+      if (call === undefined) return true;
+      const isRepeated = made.has(call);
+      made.add(call);
+      return !isRepeated;
+    });
   }
 
   #reported(error: JsonObject): Error {
     const status = statusOfCode(textIn(error['code']) || textIn(error['type']));
     return this.#client.reported({ error: { ...error, ...(status !== undefined && { status }) } });
   }
-}
-
-function describe(item: OutputItem, { id, call_id: callId, name }: JsonObject): void {
-  item.id ??= textIn(id) || undefined;
-  item.callId ??= callId;
-  item.name ??= name;
 }
 
 function isSame({ id, callId }: OutputItem, item: JsonObject): boolean {
@@ -350,9 +370,10 @@ function isText(value: JsonValue | undefined): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-function isRepeated(one: OutputItem, other: OutputItem): boolean {
-  if (other.type !== 'function_call' || one.type !== other.type || !isText(other.callId)) return false;
-  return one.callId === other.callId && one.name === other.name && (one.whole ?? one.pieces) === (other.whole ?? other.pieces);
+/** What two items of the same call have in common; undefined: nothing is known. In a set, because comparing each with each takes a second. */
+function identityOf({ type, callId, name, whole, pieces }: OutputItem): string | undefined {
+  const written = whole ?? pieces;
+  return type === 'function_call' && isText(callId) && typeof written === 'string' ? JSON.stringify([callId, name, written]) : undefined;
 }
 
 function partOf(kind: Part, { content_index: content, summary_index: summary }: JsonObject): string {

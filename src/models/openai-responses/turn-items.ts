@@ -69,8 +69,11 @@ function inOrder(
 
 function messageItems(text: string, phase?: JsonValue): EasyInputMessage[] {
   if (text === '') return [];
-  const isPhase = phase === 'commentary' || phase === 'final_answer';
-  return [{ type: 'message', role: 'assistant', content: text, ...(isPhase && { phase }) }];
+  return [{ type: 'message', role: 'assistant', content: text, ...(isPhase(phase) && { phase }) }];
+}
+
+export function isPhase(phase: JsonValue | undefined): phase is 'commentary' | 'final_answer' {
+  return phase === 'commentary' || phase === 'final_answer';
 }
 
 /** Without the item's `id`, with which the API would require its reasoning. Malformed arguments would be refused in every later request. */

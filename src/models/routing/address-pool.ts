@@ -65,6 +65,7 @@ export class AddressPool {
   readonly #mostRunning: number;
   readonly #mostWaiting: number;
   #timer: NodeJS.Timeout | undefined;
+  #telling: NodeJS.Immediate | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -192,10 +193,15 @@ export class AddressPool {
     this.#options.metrics?.countAttempt(this.#options.name, outcome);
   }
 
+  /** Once for all that come, leave and are served in one turn of the event loop: a thousand may leave together. */
   #tellPlaces(): void {
     this.#options.metrics?.noteQueue(this.#options.name, this.#waiting.size);
-    let place = 0;
-    for (const queued of this.#waiting.inOrder()) queued.moveTo(++place);
+    if (this.#telling !== undefined) return;
+    this.#telling = setImmediate(() => {
+      this.#telling = undefined;
+      let place = 0;
+      for (const queued of this.#waiting.inOrder()) queued.moveTo(++place);
+    });
   }
 
   /** While requests wait for busy addresses, one that has cooled down may take them, and nothing else would tell. */

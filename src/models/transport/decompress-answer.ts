@@ -1,5 +1,5 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError, OutboundError } from '../../core/errors.ts';
 import type { OutboundBody, OutboundResponse } from '../../core/outbound.ts';
 import { GeneratedBody } from './generated-body.ts';
@@ -7,12 +7,15 @@ import { GeneratedBody } from './generated-body.ts';
 /** The most bytes of one answer after decompression; the limits of what reads them are mostly lower. */
 const decompressedBytes = 64 * 1024 * 1024;
 
+/** 8 MB, as RFC 9659 has it: five kilobytes may name a window of 128 MB, which a stream would hold as long as it is open. */
+const zstdWindow = { [constants.ZSTD_d_windowLogMax]: 23 };
+
 const decoders: ReadonlyMap<string, () => Transform> = new Map([
   ['gzip', () => createGunzip()],
   ['x-gzip', () => createGunzip()],
   ['deflate', () => createInflate()],
   ['br', () => createBrotliDecompress()],
-  ['zstd', () => createZstdDecompress()],
+  ['zstd', () => createZstdDecompress({ params: zstdWindow })],
 ]);
 
 /**

@@ -1,21 +1,30 @@
 import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 
-/** What servers say that could not read a call that their own model wrote. The group is what the model wrote, where they repeat it. */
-const wordings = [
+interface Wording {
+  begins: RegExp;
+  /** What the model wrote, in the text after the beginning. Undefined: it is not repeated there, so the error has another wording. */
+  written?: (rest: string) => string | undefined;
+}
+
+/**
+ * What servers say that could not read a call that their own model wrote. Each pattern finds a beginning alone: one for the text up to an end would search
+ * for that end from every beginning that the text has.
+ */
+const wordings: readonly Wording[] = [
   // Ollama: its parsers of harmony and of other formats.
-  /\berror parsing tool call: raw='(?<written>[\s\S]*)', err=/u,
-  /\berror parsing tool call\b/u,
-  /\bXML syntax error on line \d+:/u,
+  { begins: /\berror parsing tool call: raw='/u, written: before("', err=") },
+  { begins: /\berror parsing tool call\b/u },
+  { begins: /\bXML syntax error on line \d+:/u },
   // llama.cpp, since it has a parser for each template. What follows the position is the text from there on.
-  /\bFailed to parse input at pos \d+:(?<written>[\s\S]*)$/u,
-  /\bThe model produced output that does not match the expected\b/u,
+  { begins: /\bFailed to parse input at pos \d+:/u, written: (rest) => rest },
+  { begins: /\bThe model produced output that does not match the expected\b/u },
   // LM Studio.
-  /\bFailed to (?:parse|generate a) tool call:[\s\S]*?\bModel Output:(?<written>[\s\S]*)$/iu,
-  /\bFailed to (?:parse|generate a) tool call:/iu,
+  { begins: /\bFailed to (?:parse|generate a) tool call:/iu, written: after(/\bModel Output:/iu) },
+  { begins: /\bFailed to (?:parse|generate a) tool call:/iu },
   // SGLang.
-  /\bFailed to parse fc related info to json format\b/u,
+  { begins: /\bFailed to parse fc related info to json format\b/u },
   // Groq, where it does not say so by its code.
-  /\bFailed to call a function\. Please adjust your prompt\b/u,
+  { begins: /\bFailed to call a function\. Please adjust your prompt\b/u },
 ];
 
 /** Groq's codes, which others imitate. */
@@ -31,11 +40,28 @@ export function findUnreadableCall(error: JsonValue | undefined, message: string
   const fields = isJsonObject(error) ? error : {};
   const { failed_generation: generation, code } = fields;
   if (codes.has(code)) return typeof generation === 'string' && generation !== '' ? { written: generation } : {};
-  for (const wording of wordings) {
-    const found = wording.exec(message ?? '');
+  const text = message ?? '';
+  for (const { begins, written: writtenIn } of wordings) {
+    const found = begins.exec(text);
     if (found === null) continue;
-    const written = typeof generation === 'string' ? generation : found.groups?.['written']?.trim();
+    const repeated = writtenIn?.(text.slice(found.index + found[0].length));
+    if (repeated === undefined && writtenIn !== undefined) continue;
+    const written = typeof generation === 'string' ? generation : repeated?.trim();
     return written === undefined || written === '' ? {} : { written };
   }
   return undefined;
+}
+
+function before(mark: string): (rest: string) => string | undefined {
+  return (rest) => {
+    const end = rest.lastIndexOf(mark);
+    return end === -1 ? undefined : rest.slice(0, end);
+  };
+}
+
+function after(mark: RegExp): (rest: string) => string | undefined {
+  return (rest) => {
+    const found = mark.exec(rest);
+    return found === null ? undefined : rest.slice(found.index + found[0].length);
+  };
 }

@@ -47,6 +47,20 @@ it('takes the notes on files out of the result, each once', () => {
   expect(message?.content).toMatchObject([{ text: 'one [picture 1, shown below] two [picture 2, shown below] three' }, {}, {}]);
 });
 
+it('looks at the newest pictures of a result alone, and leaves the notes on the others', () => {
+  const pictures = new RunPictures();
+  const mention = '[file]';
+  pictures.add([
+    resultOf(
+      'a',
+      Array.from({ length: 900 }, () => fileOf('A', 100, { mention })),
+    ),
+  ]);
+  const [message] = pictures.showIn([toolMessage('a', mention.repeat(900))], 'in_result');
+  const numbered = Array.from({ length: 8 }, (_, index) => `[picture ${index + 1}, shown below]`).join('');
+  expect(message?.content).toMatchObject([{ text: mention.repeat(892) + numbered }, ...Array.from({ length: 8 }, () => ({}))]);
+});
+
 it('shows nothing of another conversation, and names the usual type of a JPEG', () => {
   const pictures = new RunPictures();
   pictures.add([resultOf('a', [{ type: 'image/jpg', url: 'data:image/jpg;base64,AAAA', sizeBytes: 3 }])]);

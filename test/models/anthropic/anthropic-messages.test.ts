@@ -224,3 +224,17 @@ describe('names', () => {
     expect(names.toWire('files.read')).toBe('files_read');
   });
 });
+
+it('names ten thousand calls of one id, or with names that are cut to the same one, in one pass', () => {
+  const toolCalls = Array.from({ length: 20_000 }, (_, index) => ({ id: 'a', name: `${'n'.repeat(130)}${index}`, arguments: '{}' }));
+  const [, turn] = toAnthropicMessages(
+    [
+      { role: 'user', content: 'Call' },
+      { role: 'assistant', content: null, toolCalls },
+    ],
+    new WireNames(),
+  ).messages;
+  const calls = turn?.content as { id: string; name: string }[];
+  expect(new Set(calls.map(({ id }) => id)).size).toBe(toolCalls.length);
+  expect(new Set(calls.map(({ name }) => name)).size).toBe(toolCalls.length);
+});

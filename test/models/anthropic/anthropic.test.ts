@@ -277,6 +277,30 @@ describe('a streamed answer', () => {
     expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_invalid_response' });
   });
 
+  it.each([
+    ['blocks', { type: 'x' }, 1_100],
+    ['64 MB', { type: 'tool_use', id: 'a', name: 'f', input: { text: 'x'.repeat(900_000) } }, 80],
+  ])(
+    'ends at endless blocks: more than so many %s',
+    async (words, block, count) => {
+      const frame = Buffer.from(frames({ type: 'content_block_start', index: 0, content_block: block }).join(''));
+      const send = answerWith(Array.from({ length: count }, () => frame));
+      const answered = answerOf(createAnthropicBackend(connect({ origin: 'http://127.0.0.1:1' }), send), askModel());
+      await expect(Array.fromAsync(answered)).rejects.toMatchObject({
+        code: 'upstream_invalid_response',
+        message: expect.stringContaining(words),
+      });
+    },
+    30_000,
+  );
+
+  it('reads nothing of its end and usage but what is known, so that each event costs the same', async () => {
+    const unknown = (from: number): object => Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`k${from * 60 + index}`, 1]));
+    const growing = Array.from({ length: 2_000 }, (_, index) => ({ type: 'message_delta', delta: unknown(index), usage: unknown(index) }));
+    const server = await upstream(stream(frames(start, ...text('Hello'), ...growing, ...stopped('end_turn'))));
+    expect(fold((await ask(connect(server))).events)).toMatchObject({ text: 'Hello', finish: ['stop'] });
+  });
+
   it('has calls without input or id, and a call that was cut off by the limit', async () => {
     const call = (id: unknown, index: number): { type: string } =>
       ({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name: 'f', input: {} } }) as { type: string };

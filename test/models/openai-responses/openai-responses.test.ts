@@ -334,6 +334,36 @@ describe('a stream that is not by the book', () => {
     expect((await read([line])).error).toMatchObject({ code: 'upstream_invalid_response' });
     expect((await read([`data: ${'x'.repeat(17 * 1024 * 1024)}`])).error).toMatchObject({ code: 'upstream_line_too_long' });
   });
+
+  it('is refused if what is kept of its items is endless', async () => {
+    const words = 'x'.repeat(300_000);
+    const events = Array.from({ length: 80 }, (_, index) => ({
+      type: 'response.output_item.done',
+      output_index: index,
+      item: { type: 'function_call', call_id: words, name: words, arguments: { words } },
+    }));
+    const { error } = await readEvents(events);
+    expect(error).toMatchObject({ code: 'upstream_invalid_response', message: expect.stringContaining('64 MB') });
+  }, 30_000);
+
+  it('is refused if one item has endless parts', async () => {
+    const parts = Array.from({ length: 1_100 }, (_, index) => ({
+      type: 'response.output_text.delta',
+      output_index: 0,
+      content_index: index,
+      delta: 'x',
+    }));
+    expect((await readEvents(parts)).error).toMatchObject({ code: 'upstream_invalid_response', message: expect.stringContaining('parts') });
+  });
+
+  // At each of the beginnings, a pattern that looks for an end would read the whole rest.
+  it.each(["error parsing tool call: raw='", 'Failed to parse tool call: ', "Failed to parse tool call: error parsing tool call: raw='"])(
+    'reports a call that was not readable in one pass: %s',
+    async (words) => {
+      const { error } = await readEvents([{ type: 'error', error: { message: words.repeat(40_000) } }]);
+      expect(error).toMatchObject({ code: 'model_call_unreadable' });
+    },
+  );
 });
 
 function withoutOutput(event: object): object {

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { withDerived } from '../../../src/core/chat/derived-parameters.ts';
@@ -505,6 +505,14 @@ describe('one whole answer', () => {
     ['HTML without a type', [head(200, { 'content-length': '14' }), '<h1>Hello</h1>']],
     ['words', respond(200, 'Hello')],
     ['nothing', [head(200, { 'content-length': '0' })]],
+    [
+      'zstd with a window that takes more memory than a browser allows',
+      compressed(
+        'zstd',
+        'application/json',
+        zstdCompressSync(' '.repeat(12 * 1024 * 1024) + plainWhole, { params: { [constants.ZSTD_c_windowLog]: 24 } }),
+      ),
+    ],
     ['an unknown encoding', compressed('exi', 'application/json', gzipSync(plainWhole))],
     ['JSON that expands to more than may be read', compressed('gzip', 'application/json', gzipSync(Buffer.alloc(17 * 1024 * 1024, ' ')))],
   ])('is refused as %s', async (_what, script) => {

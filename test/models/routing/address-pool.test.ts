@@ -37,7 +37,8 @@ function heldIn(pool: AddressPool) {
       await new Promise<void>((resolve) => ends.set(name, resolve));
     });
   };
-  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  // Places are told one turn of the event loop after what has changed them.
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   const end = async (name: string): Promise<void> => {
     ends.get(name)?.();
     await settle();
@@ -197,6 +198,19 @@ describe('the queue', () => {
     await end('a1');
     expect(begun.slice(3)).toEqual(['a4@0']);
     expect(places).toEqual({ a1: [], a2: [], a3: [1, 0], a4: [2, 1, 0] });
+  });
+
+  it('tells places once when many leave together', async () => {
+    const { hold, settle, places } = heldIn(poolOf(1, { maxConcurrent: 1 }).pool);
+    const leaving = Array.from({ length: 50 }, () => new AbortController());
+    void hold('a1');
+    const left = leaving.map((controller, index) => hold(`a${index + 2}`, controller.signal).catch(() => undefined));
+    void hold('a52');
+    await settle();
+    for (const controller of leaving) controller.abort(new Error('gone'));
+    await Promise.all(left);
+    await settle();
+    expect(places['a52']).toEqual([expect.any(Number), 1]);
   });
 
   it('is fair among people of one key', async () => {

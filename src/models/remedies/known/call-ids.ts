@@ -96,7 +96,9 @@ class CallIds {
     const isKept = uses === 0 && valid[this.#form].test(id);
     const mapped = this.#form === 'numbered' ? `functions.${name}:${this.#calls}` : isKept ? id : hashId(id, uses);
     this.#calls += 1;
-    this.#waiting.set(id, [...(this.#waiting.get(id) ?? []), mapped]);
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) this.#waiting.set(id, [mapped]);
+    else waiting.push(mapped);
     return mapped;
   }
 

@@ -63,18 +63,29 @@ function repaired(type: keyof typeof blockSchemas, block: JsonObject): JsonObjec
   }
 }
 
-const dataUri = /^data:([\w.+-]+\/[\w.+-]+)?[^,]{0,200}?,/;
+/** Characters of the head of a `data:` URI: a media type with its parameters. */
+const longestHead = 300;
+const typeOfHead = /^data:([\w.+-]+\/[\w.+-]+)[;,]/;
 
 /** Binary data in base64, which some servers write in the alphabet of URLs (RFC 4648, section 5), with line breaks, or as a `data:` URI. */
 function withData(block: JsonObject, key: string, assumedType: string | undefined): JsonObject {
   const { [key]: data, mimeType } = block;
   if (typeof data !== 'string') return block;
-  const [head = '', statedType] = dataUri.exec(data) ?? [];
-  const base64 = data
-    .slice(head.length)
-    .replaceAll('-', '+')
-    .replaceAll('_', '/')
-    .replaceAll(/\s|=+$/g, '');
-  const type = typeof mimeType === 'string' ? mimeType : (statedType ?? assumedType);
+  const head = headOf(data);
+  const base64 = withoutPadding(data.slice(head.length).replaceAll('-', '+').replaceAll('_', '/').replaceAll(/\s+/g, ''));
+  const type = typeof mimeType === 'string' ? mimeType : (typeOfHead.exec(head)?.[1] ?? assumedType);
   return { ...block, [key]: base64.padEnd(Math.ceil(base64.length / 4) * 4, '='), ...(type !== undefined && { mimeType: type }) };
+}
+
+/** `data:…,`, or nothing. */
+function headOf(data: string): string {
+  const start = data.slice(0, longestHead);
+  return start.startsWith('data:') ? start.slice(0, start.indexOf(',') + 1) : '';
+}
+
+/** Not by a pattern, which would begin anew at each of a million equals signs. */
+function withoutPadding(base64: string): string {
+  let end = base64.length;
+  while (base64.charAt(end - 1) === '=') end -= 1;
+  return base64.slice(0, end);
 }

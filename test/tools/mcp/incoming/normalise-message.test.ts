@@ -218,3 +218,8 @@ it('whatever is null in a valid result, it is valid without', () => {
     }),
   );
 });
+
+it('reads binary data in one pass, whatever it is', () => {
+  for (const data of [`${'='.repeat(200_000)}x`, `data:a/${'b'.repeat(7_000_000)}`, ' =\n'.repeat(1_000_000)])
+    expect(blocksIn({ type: 'image', data })).toMatchObject([{ type: data.startsWith(' ') ? 'image' : 'text' }]);
+});
