@@ -77,7 +77,7 @@ export type StructuredResult = { value: JsonValue; isDeclared: boolean };
 /**
  * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
  * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `structured` is for
- * protocols that have a place for it beside the text. `offers`
+ * protocols that have a place for it beside the text. `isMisfit`: it does not match its function's `outputSchema`, as the note says. `offers`
  * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools again, because others are there now. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
@@ -90,6 +90,7 @@ export type ToolOutcome =
       files?: ToolFile[];
       documents?: ToolDocument[];
       structured?: StructuredResult;
+      isMisfit?: true;
       offers?: string[];
       renewsOffer?: true;
       usage?: Usage;
@@ -178,6 +179,12 @@ export interface ToolContext {
   waitFor(inner: InnerSuspension): void;
 }
 
+/** How a tool's MCP server presents it to clients, beyond what models read. The fields are those of MCP's `Tool`. */
+export interface ToolPresentation {
+  title?: string;
+  annotations?: { title?: string; destructiveHint?: boolean; openWorldHint?: boolean };
+}
+
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
 export interface Tool {
   readonly spec: ToolSpec;
@@ -231,6 +238,8 @@ export interface Tool {
   readonly maxResultBytes?: number;
   /** A JSON Schema of its results, where one is known; results that were truncated, or hold files, may have another form. */
   readonly outputSchema?: JsonObject;
+  /** For MCP clients of the gateway. */
+  readonly presentation?: ToolPresentation;
   /** Ids of the other gateways that it comes through, nearest first. */
   readonly gateways?: readonly string[];
   /** Why a call could not run now, whatever its arguments. Asked before a human is asked to approve it; absent: nothing is in the way. */
@@ -266,6 +275,8 @@ export interface ListedTool {
   parameters: JsonObject;
   /** As `Tool.outputSchema`. */
   output?: JsonObject;
+  /** As `Tool.presentation`. */
+  presentation?: ToolPresentation;
   server: string;
   kind: Tool['kind'];
   /** For MCP annotations. */

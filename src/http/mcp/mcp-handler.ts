@@ -152,8 +152,11 @@ async function callFunction(
   invoker: FunctionInvoker,
 ): Promise<CallToolResult> {
   try {
-    const { outcome, connect, notices } = await invoke(call, invoker);
-    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect), notices);
+    const { outcome, connect, notices, output } = await invoke(call, invoker);
+    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect), {
+      ...(notices && { notices }),
+      ...(output && { output }),
+    });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'not_found') {

@@ -1,34 +1,51 @@
 import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontextprotocol/server';
 import { chainKey } from '../../core/tools/gateway-chain.ts';
 import { withoutStructure } from '../../core/tools/structured-result.ts';
-import { isJsonObject } from '../../shared/json/json.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import { toListedOutput } from './listed-output.ts';
 import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 
 /**
  * A function as an MCP tool. Only known hints are set: clients ask their user less often before read-only calls.
  * `gatewayId` is put before the ids of the gateways that the function came through.
  */
-export function toMcpTool({ name, description, parameters, hints }: ListedTool, gatewayId: string): McpTool {
+export function toMcpTool({ name, description, parameters, output, presentation, hints }: ListedTool, gatewayId: string): McpTool {
   const { isReadOnly, isIdempotent, gateways } = hints;
-  const annotations = { ...(isReadOnly && { readOnlyHint: true }), ...(isIdempotent && { idempotentHint: true }) };
+  const known = { ...(isReadOnly && { readOnlyHint: true }), ...(isIdempotent && { idempotentHint: true }) };
+  const annotations = { ...presentation?.annotations, ...known };
+  const outputSchema = output && toListedOutput(output);
   return {
     name,
+    ...(presentation?.title !== undefined && { title: presentation.title }),
     description,
     // The root of a function's schema is an object (`ToolSpec`).
     inputSchema: { ...parameters, type: 'object' },
+    ...(outputSchema && { outputSchema }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
     _meta: { [chainKey]: [gatewayId, ...gateways] },
   };
 }
 
-/**
- * A failed call is a result with `isError`, so that the client's model can read it (MCP specification, server/tools, error handling). `notices` are a text
- * of their own before the result.
- */
-export function toMcpResult(outcome: ToolOutcome, notices: readonly string[] = []): CallToolResult {
+interface ResultOptions {
+  /** A text of their own before the result. */
+  notices?: readonly string[];
+  /** The schema of the function's results, as it is listed if clients can read it. */
+  output?: JsonObject;
+}
+
+/** A failed call is a result with `isError`, so that the client's model can read it (MCP specification, server/tools, error handling). */
+export function toMcpResult(outcome: ToolOutcome, { notices = [], output }: ResultOptions = {}): CallToolResult {
   const result = resultOf(outcome);
-  if (notices.length === 0) return result;
-  return { ...result, content: [{ type: 'text', text: `[${notices.join(' ')}]` }, ...result.content] };
+  const isMisfit = outcome.type === 'result' && (outcome.isMisfit === true || result.structuredContent === undefined);
+  const whole = isMisfit && output !== undefined && toListedOutput(output) !== undefined ? asMisfit(result, outcome) : result;
+  if (notices.length === 0) return whole;
+  return { ...whole, content: [{ type: 'text', text: `[${notices.join(' ')}]` }, ...whole.content] };
+}
+
+/** Clients refuse a result that does not match the schema of its tool, and their models would call again. They read errors unchecked. */
+function asMisfit(result: CallToolResult, { note }: Extract<ToolOutcome, { type: 'result' }>): CallToolResult {
+  const text = note ?? 'The call has run. Its result does not match the output schema of the tool, because it was cut or changed.';
+  return { ...result, isError: true, content: [{ type: 'text', text: `[${text}]` }, ...result.content] };
 }
 
 function resultOf(outcome: ToolOutcome): CallToolResult {

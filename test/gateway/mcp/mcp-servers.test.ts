@@ -72,6 +72,25 @@ describe('an MCP server among the tool servers', () => {
     expect((await client.listTools()).tools[0]?.annotations).toMatchObject({ readOnlyHint: true });
   });
 
+  it('lists its title, hints and result schema to MCP clients, which accept its results', async () => {
+    const outputSchema = { type: 'object' as const, properties: { n: { type: 'number' } }, required: ['n'] };
+    const annotations = { title: 'Shown', destructiveHint: false, openWorldHint: false };
+    const tools = [toolOf('count', { title: 'Count', annotations, outputSchema }), toolOf('fail', { outputSchema })];
+    const app = await gateway(
+      httpPeer(tools, (name) => ({ content: [{ type: 'text', text: 'one' }], ...(name === 'count' && { structuredContent: { n: 1 } }) })),
+    );
+    await call(app, 'POST', '/api/tool-servers', connection);
+    const client = new Client({ name: 'tester', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+    onTestFinished(() => client.close());
+    expect((await client.listTools()).tools[0]).toMatchObject({ name: 'count', title: 'Count', annotations, outputSchema });
+    expect(await client.callTool({ name: 'count', arguments: {} })).toMatchObject({ structuredContent: { n: 1 } });
+    expect(await client.callTool({ name: 'fail', arguments: {} })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^\[The call has run\. .*no structured result/) }, { text: 'one' }],
+    });
+  });
+
   it('answers in a chat, where its result is a source [S3-19]', async () => {
     const { send } = httpPeer([toolOf('weather')]);
     const model = new ScriptedModel([...calls(['weather', {}])], [...says('Sunny.')]);
