@@ -61,15 +61,29 @@ export type FollowUp = { type: 'no-reply' } | { type: 'stop' } | { type: 'handof
 
 /**
  * A file that a tool returned, for clients that can show it. `url` is a `data:` URI, `type` its media type, `uri` the location that its server states.
- * `mention`: the text in its place in a textual `value`.
+ * `mention`: the text in its place in a textual `value`. `annotations`: those of its MCP server.
  */
-export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string; uri?: string; mention?: string };
+export type ToolFile = {
+  type: string;
+  url: string;
+  sizeBytes: number;
+  name?: string;
+  uri?: string;
+  mention?: string;
+  annotations?: JsonObject;
+};
 
 /**
  * A part of a textual `value` that its server marked as a document, for protocols that have such a mark. It counts only while `value` contains its
  * whole text, because hooks may change the value.
  */
-export type ToolDocument = { uri: string; type?: string; text: string };
+export type ToolDocument = { uri: string; type?: string; text: string; annotations?: JsonObject };
+
+/**
+ * Lines of a textual `value` that their MCP server gave in another form, which MCP clients get: `block` is a link, or a text with annotations. It counts
+ * only while `value` contains these lines.
+ */
+export type ToolPassage = { text: string; block: JsonObject };
 
 /** What follows the text in a `value` (`withStructure`). `isDeclared`: its function has a schema for it, which clients have been given. */
 export type StructuredResult = { value: JsonValue; isDeclared: boolean };
@@ -89,6 +103,7 @@ export type ToolOutcome =
       note?: string;
       files?: ToolFile[];
       documents?: ToolDocument[];
+      passages?: ToolPassage[];
       structured?: StructuredResult;
       isMisfit?: true;
       offers?: string[];

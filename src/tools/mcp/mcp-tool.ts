@@ -115,7 +115,7 @@ export async function structuredFaults(
 /** A server may echo what it was sent. Only credentials are removed from a result: an id of the run may legitimately be in it. */
 function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, mask: SecretMask): ToolOutcome {
   if (mask.isEmpty) return outcome;
-  const { value, structured, files, documents } = outcome;
+  const { value, structured, files, documents, passages } = outcome;
   const textOf = (text: string | undefined): string | undefined => text && mask.text(text);
   return {
     ...outcome,
@@ -131,6 +131,7 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
     ...(documents && {
       documents: documents.map((document) => ({ ...document, text: mask.text(document.text), uri: mask.text(document.uri) })),
     }),
+    ...(passages && { passages: passages.map(({ text, block }) => ({ text: mask.text(text), block: mask.value(block) })) }),
   };
 }
 

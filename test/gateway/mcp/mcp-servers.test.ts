@@ -61,6 +61,9 @@ describe('an MCP server among the tool servers', () => {
       { type: 'image' as const, data: 'AAAA', mimeType: 'image/png' },
       { type: 'resource' as const, resource: { uri: 'notes://1', mimeType: 'text/markdown', text: '# Title' } },
       { type: 'resource' as const, resource: { uri: 'notes://2', mimeType: 'application/zip', blob: 'BBBB' } },
+      { type: 'text' as const, text: 'For people.', annotations: { audience: ['user' as const], priority: 1 } },
+      { type: 'image' as const, data: 'CCCC', mimeType: 'image/png', annotations: { priority: 0.5 } },
+      { type: 'resource_link' as const, uri: 'notes://3', name: 'third', title: 'Third', mimeType: 'text/plain', size: 3 },
       { type: 'text' as const, text: 'That is all.' },
     ];
     const app = await gateway(httpPeer([toolOf('fetch', { annotations: { readOnlyHint: true } })], () => ({ content })));

@@ -13,6 +13,7 @@ function contentOf(value: JsonValue, rest: Partial<Result> = {}): unknown[] {
 const text = (words: string): object => ({ type: 'text', text: words });
 const png: ToolFile = { type: 'image/png', url: 'data:image/png;base64,AAAA', sizeBytes: 3 };
 const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
+const link = { type: 'resource_link', uri: 'x://a', name: 'it' };
 const note = { uri: 'file:///a.md', type: 'text/markdown', text: 'inside' };
 const resource = { type: 'resource', resource: { uri: 'file:///a.md', mimeType: 'text/markdown', text: 'inside' } };
 
@@ -38,6 +39,8 @@ describe('a result for MCP clients', () => {
     ['a document', 'inside', { documents: [note] }, [resource]],
     ['a document between texts', 'one\ninside\ntwo', { documents: [note] }, [text('one'), resource, text('two')]],
     ['no document of which something was taken away', 'ins[secret]', { documents: [note] }, [text('ins[secret]')]],
+    ['a link in its own line alone', 'see it\nit', { passages: [{ text: 'it', block: link }] }, [text('see it'), link]],
+    ['no link of which something was taken away', 'see i[secret]', { passages: [{ text: 'it', block: link }] }, [text('see i[secret]')]],
     ['a document before a file', 'inside\n[png]', { documents: [note], files: [{ ...png, mention: '[png]' }] }, [resource, image]],
     ['a structure with a file', { a: 1 }, { files: [png] }, [text('{\n  "a": 1\n}'), image]],
     [
