@@ -150,10 +150,16 @@ export interface ToolInvocation {
 /** Runs a preset as a tool: it sees only `args.request`. */
 export type RunSubAgent = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
 
+/** `level`: one of MCP's. `logger`: the part of the server that says it. */
+export interface LogOrigin {
+  level: string;
+  logger?: string;
+}
+
 /** What a running call can do besides returning a result. Without effect once the call has settled. */
 export interface ToolContext {
-  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to the reader of the run. */
-  status(text: string): Promise<void>;
+  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to the reader of the run. `log`: it is a log message. */
+  status(text: string, log?: LogOrigin): Promise<void>;
   /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
   /**

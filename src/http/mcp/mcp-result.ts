@@ -130,7 +130,7 @@ const textType = /^text\/|[/+](?:json|xml|yaml)$/;
 
 function toBlock({ annotations, ...file }: ToolFile): ContentBlock {
   const block = toPlainBlock(file);
-  return annotations === undefined ? block : ({ ...block, annotations } as ContentBlock);
+  return annotations === undefined ? block : { ...block, annotations };
 }
 
 function toPlainBlock({ type, url, name = 'file', uri }: ToolFile): ContentBlock {

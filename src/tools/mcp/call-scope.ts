@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
+import type { ElicitRequestParams, ElicitResult, LoggingMessageNotification } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, type RunContext } from '../../core/runs/run.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { truncateText } from './convert-tools.ts';
 
 /** A progress message. */
@@ -101,6 +102,19 @@ function sessionOf({ caller, sessionId }: RunContext): string {
 
 function isSameSession({ run }: CallScope, { run: other }: CallScope): boolean {
   return run.caller.id === other.caller.id && run.sessionId === other.sessionId && run.runId === other.runId;
+}
+
+/** Shows what a server logs during a call to those who follow the call. What it logs for its developers, or outside of calls, is for nobody here. */
+export function reportLogMessage(
+  { level, logger, data }: LoggingMessageNotification['params'],
+  scope: CallScope | undefined,
+  maskFor: (run: RunContext) => SecretMask,
+): void {
+  if (scope?.context === undefined || level === 'debug') return;
+  const mask = maskFor(scope.run);
+  const shown = (text: string): string => truncateText(mask.text(text), mcpStatusCharacters);
+  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+  void scope.context.status(shown(text), { level, ...(logger !== undefined && { logger: shown(logger) }) }).catch(() => undefined);
 }
 
 /**

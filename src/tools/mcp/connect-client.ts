@@ -4,7 +4,7 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { boundValidation } from './incoming/bound-validation.ts';
-import { answerElicitation, createCallScopes } from './call-scope.ts';
+import { answerElicitation, createCallScopes, reportLogMessage } from './call-scope.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
@@ -113,6 +113,9 @@ export class ClientConnector {
       const scope = this.scopes.current();
       return answerElicitation(this.maskFor(scope?.run).value(params as JsonObject) as typeof params, peer.name ?? peer.id, scope);
     });
+    client.setNotificationHandler('notifications/message', ({ params }) =>
+      reportLogMessage(params, this.scopes.current(), (run) => this.maskFor(run)),
+    );
     // A protocol violation does not end the connection; a call that it affects fails by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onerror = () => undefined;

@@ -94,6 +94,46 @@ describe('an MCP server among the tool servers', () => {
     });
   });
 
+  it.each([
+    ['legacy', {}],
+    ['modern', { versionNegotiation: { mode: 'auto' as const } }],
+  ])('logs to MCP clients, which may want warnings only, and to the run: %s era', async (_era, options) => {
+    const peer = httpPeer([toolOf('work')], async (_name, _args, { mcpReq }) => {
+      await mcpReq.log('info', 'begun', 'engine');
+      await mcpReq.log('debug', 'for its developers');
+      await mcpReq.log('warning', { full: connection.key });
+      return { content: [] };
+    });
+    const model = new ScriptedModel([...calls(['work', {}])], [...says('Done.')]);
+    const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { send: peer.send, backends: [backendOf(model)] });
+    onTestFinished(() => app.close());
+    await call(app, 'POST', '/api/tool-servers', connection);
+    const client = new Client({ name: 'tester', version: '1' }, options);
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+    onTestFinished(() => client.close());
+    const heard: unknown[] = [];
+    client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => void heard.push([level, logger, data]));
+    const callWith = (level: 'info' | 'warning'): Promise<unknown> => {
+      const meta = _era === 'modern' && { _meta: { 'io.modelcontextprotocol/logLevel': level } };
+      return client.callTool({ name: 'work', arguments: {}, ...meta }, { onprogress: () => undefined });
+    };
+    await callWith('info');
+    const warning = ['warning', 'work', '{"full":"[secret]"}'];
+    expect(heard).toEqual([['info', 'engine', 'begun'], warning]);
+    if (_era === 'legacy') await client.setLoggingLevel('warning');
+    await callWith('warning');
+    expect(heard.slice(2)).toEqual([warning]);
+
+    const chat = { model: 'model', messages: [{ role: 'user', content: 'Work.' }] };
+    const answer = await app.server.inject({ method: 'POST', url: '/v1/chat/completions', payload: chat });
+    const { body } = await call(app, 'GET', `/api/runs/${String(answer.headers['x-toolwharf-run-id'])}`);
+    const events = body['events'] as { type: string; data: object }[];
+    expect(events.flatMap(({ type, data }) => (type === 'tool.progress' ? [data] : []))).toMatchObject([
+      { status: 'begun', level: 'info', logger: 'engine' },
+      { status: '{"full":"[secret]"}', level: 'warning' },
+    ]);
+  });
+
   it('answers in a chat, where its result is a source [S3-19]', async () => {
     const { send } = httpPeer([toolOf('weather')]);
     const model = new ScriptedModel([...calls(['weather', {}])], [...says('Sunny.')]);
