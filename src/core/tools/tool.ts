@@ -180,6 +180,11 @@ export interface ToolContext {
    * @throws ToolError `client_unavailable` without a session, `client_disconnected` when it disconnects; the signal's reason.
    */
   ask(title: string, question?: { message?: string; schema?: JsonObject }): Promise<JsonValue | undefined>;
+  /**
+   * Asks the user to open a link; returns whether they agree. Only clients that show who asks and the whole address are asked (MCP, URL mode).
+   * @throws as `ask`
+   */
+  askToOpen(url: string, message: string): Promise<boolean>;
   /** Asks the user to confirm; anything but a clear yes is a no. */
   confirm(title: string, message?: string): Promise<boolean>;
   /** Ends the run after this round, without another turn of the model. */

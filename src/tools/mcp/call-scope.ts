@@ -119,14 +119,22 @@ export function reportLogMessage(
 
 /**
  * Forwards an elicitation to the user of the call that it belongs to, under the server's name; the user may always decline. It is declined if
- * nobody can be asked, or if its call cannot be determined.
+ * nobody can be asked, or if its call cannot be determined. A link may lead anywhere, so only clients that made it their own task to show links are
+ * asked to open it: MCP clients.
  */
 export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
   const context = scope?.context;
   const hasUser = scope !== undefined && canBeAsked(scope.run);
-  // URL elicitations are declined: the URL could be any page, and only form mode was offered to the server.
-  if (context === undefined || !hasUser || 'url' in params) return { action: 'decline' };
+  if (context === undefined || !hasUser) return { action: 'decline' };
   try {
+    if ('url' in params) {
+      const isPage = /^https?:$/.test(URL.parse(params.url)?.protocol ?? '') && params.url.length <= limits.mcpUriCharacters;
+      if (!isPage || scope?.run.askClient === undefined) return { action: 'decline' };
+      const message = `The tool server "${server}" asks: ${params.message}`;
+      return {
+        action: (await context.askToOpen(params.url, truncateText(message, limits.mcpDescriptionCharacters))) ? 'accept' : 'decline',
+      };
+    }
     const value = await context.ask(truncateText(`The tool server "${server}" asks`, mcpStatusCharacters), {
       message: truncateText(params.message, limits.mcpDescriptionCharacters),
       schema: params.requestedSchema as unknown as JsonObject,

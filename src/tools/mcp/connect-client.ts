@@ -101,7 +101,7 @@ export class ClientConnector {
       { name: 'toolwharf', version },
       {
         // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
-        capabilities: { elicitation: { form: { applyDefaults: true } } },
+        capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
         versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: mcpProbeTimeoutMs } },
         jsonSchemaValidator,
         listChanged: {
