@@ -227,5 +227,6 @@ export const processSchema = z.object({
   id: z.string('is required for a server that is started by a command').min(1, 'is required for a server that is started by a command'),
   command: line.min(1),
   args: z.array(line).max(1_000).default([]),
+  cwd: line.min(1).optional(),
   env: z.record(z.string(), z.union([line, z.number(), z.boolean()]).transform(String)).default({}),
 });

@@ -32,6 +32,8 @@ export interface ConnectorOptions {
   send: SendOutbound;
   createTransports: CreateTransports;
   version: string;
+  /** Where the process of a server runs, by its id. */
+  processFolder?: ((id: string) => string) | undefined;
   /** Which of the transports worked last. */
   firstTransport: number;
   /** Which of the transports works. */
@@ -57,12 +59,13 @@ export class ClientConnector {
 
   /** `signal`: aborted when the connection is closed. */
   constructor(peer: McpPeer, options: ConnectorOptions, signal: AbortSignal) {
-    const { send, createTransports } = options;
+    const { send, createTransports, processFolder } = options;
     this.#peer = peer;
     this.malformedTools = createMalformedToolFilter(peer.listPages ?? mcpListPages);
     this.#options = options;
     this.#signal = signal;
-    this.#kinds = createTransports(peer, { send, scopes: this.scopes, answers: this.#answers, numbers: this.numbers, signal });
+    const [scopes, numbers, answers] = [this.scopes, this.numbers, this.#answers];
+    this.#kinds = createTransports(peer, { send, scopes, answers, numbers, signal, processFolder });
   }
 
   /** @throws what the first transport that failed has thrown */
