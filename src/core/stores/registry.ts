@@ -56,6 +56,8 @@ export interface ToolServerRecord {
   headers: Record<string, string>;
   /** Names, in lower case, of headers of the caller's request that calls carry on. */
   forwardedHeaders?: readonly string[];
+  /** The only version of MCP that is spoken with it, instead of the newest that both sides know. */
+  protocolVersion?: string;
   name?: string;
   description?: string;
   isEnabled: boolean;

@@ -1,4 +1,4 @@
-import { Client, StreamableHTTPClientTransport, type JsonSchemaValidator } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type ClientOptions, type JsonSchemaValidator } from '@modelcontextprotocol/client';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -16,6 +16,8 @@ import { recordMessages } from './transports/record-messages.ts';
 
 /** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
 const mcpProbeTimeoutMs = 5_000;
+/** Since this version requests need no session. */
+const firstModernVersion = '2026-07-28';
 /** Pages of a tool list, which may have no end; also the SDK's own limit. */
 const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
@@ -105,7 +107,7 @@ export class ClientConnector {
       {
         // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
         capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
-        versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: mcpProbeTimeoutMs } },
+        ...negotiationOf(isLegacy ? (peer.protocolVersion ?? 'legacy') : peer.protocolVersion),
         jsonSchemaValidator,
         listChanged: {
           tools: { autoRefresh: false, debounceMs: mcpListPauseMs, onChanged: () => void (this.#signal.aborted || onListChanged()) },
@@ -149,6 +151,15 @@ export class ClientConnector {
     client.onclose = () => this.#options.onEnded({ isProcess: kind.errorOutput !== undefined && !this.#signal.aborted });
     return client;
   }
+}
+
+/** `version`: the only one that is wanted, or `legacy` for any of those before 2026; undefined: the newest that both sides know. */
+function negotiationOf(version: string | undefined): Pick<ClientOptions, 'versionNegotiation' | 'supportedProtocolVersions'> {
+  const probe = { timeoutMs: mcpProbeTimeoutMs };
+  if (version === undefined) return { versionNegotiation: { mode: 'auto', probe } };
+  if (version === 'legacy') return { versionNegotiation: { mode: 'legacy' } };
+  if (version >= firstModernVersion) return { versionNegotiation: { mode: { pin: version }, probe } };
+  return { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: [version] };
 }
 
 /** A server of 2024 does not accept a POST at this URL (MCP specification, transports, backwards compatibility). */

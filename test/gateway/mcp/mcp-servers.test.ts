@@ -134,6 +134,18 @@ describe('an MCP server among the tool servers', () => {
     ]);
   });
 
+  it.each([undefined, '2026-07-28', '2025-06-18'])(
+    'is spoken to in the version of the protocol that its connection names: %s',
+    async (version) => {
+      const peer = httpPeer([toolOf('weather')]);
+      const app = await gateway(peer);
+      const { body } = await call(app, 'POST', '/api/tool-servers', { ...connection, ...(version && { protocol_version: version }) });
+      expect(body.report).toMatchObject({ ok: true, version: `MCP ${version ?? '2026-07-28'}` });
+      expect(body['protocol_version']).toBe(version);
+      expect((await call(app, 'POST', '/api/tools/peer/weather/invoke', { arguments: {} })).body).toMatchObject({ result: 'weather done' });
+    },
+  );
+
   it('answers in a chat, where its result is a source [S3-19]', async () => {
     const { send } = httpPeer([toolOf('weather')]);
     const model = new ScriptedModel([...calls(['weather', {}])], [...says('Sunny.')]);
