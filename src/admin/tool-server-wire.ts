@@ -62,6 +62,7 @@ export function toConnection(record: ToolServerRecord): JsonObject {
     ...(record.isPerUser === true && record.authType !== 'oauth' && { per_user: true }),
     ...(record.oauth && { oauth: toOAuth(record.oauth) }),
     headers: { ...record.headers },
+    ...(record.protocolVersion !== undefined && { protocol_version: record.protocolVersion }),
     ...(record.forwardedHeaders !== undefined && { forward_headers: [...record.forwardedHeaders] }),
     config: {
       ...(isJsonObject(config) ? config : {}),

@@ -42,6 +42,8 @@ export interface InvokedFunction {
   id: string;
   name: string;
   outcome: ToolOutcome;
+  /** As `Tool.outputSchema`. */
+  output?: JsonObject;
   durationMs: number;
   /** Texts to show before the result: arguments that were renamed or ignored. */
   notices?: readonly string[];
@@ -116,6 +118,7 @@ export function createInvokeFunction({
       id: isToolId(id) ? id : label,
       name: spec.name,
       outcome,
+      ...(tool.outputSchema && { output: tool.outputSchema }),
       durationMs,
       ...(notices && { notices }),
       ...(connect && { connect }),

@@ -158,6 +158,9 @@ const oauth = z
 
 const info = z.looseObject({ id: text, name: text, description: text });
 
+/** Versions of MCP that the gateway speaks as a client. */
+const mcpVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+
 /** A connection as an operator writes it: Open WebUI's fields plus the gateway's. Unknown fields are accepted. */
 export const connectionSchema = z
   .looseObject({
@@ -175,6 +178,7 @@ export const connectionSchema = z
     oauth: oauth.nullish(),
     headers: headers.nullish(),
     forward_headers: forwardedNames.nullish(),
+    protocol_version: z.enum(mcpVersions).nullish(),
     config: config.nullish(),
     info: info.nullish(),
   })
@@ -227,5 +231,6 @@ export const processSchema = z.object({
   id: z.string('is required for a server that is started by a command').min(1, 'is required for a server that is started by a command'),
   command: line.min(1),
   args: z.array(line).max(1_000).default([]),
+  cwd: line.min(1).optional(),
   env: z.record(z.string(), z.union([line, z.number(), z.boolean()]).transform(String)).default({}),
 });

@@ -40,6 +40,7 @@ const knownKeys = new Set([
   'oauth',
   'headers',
   'forward_headers',
+  'protocol_version',
   'config',
   'info',
   'process',
@@ -116,14 +117,15 @@ function parseConnection(value: unknown, context: ConnectionContext): ParsedConn
  * An MCP server that is started by a command. Only the configuration file may define one, never a request, whatever its key: the command
  * runs with the gateway's permissions.
  */
-function parseProcess({ command, args, env, ...fields }: JsonObject, context: ConnectionContext): ParsedConnection {
+function parseProcess({ command, args, env, cwd, ...fields }: JsonObject, context: ConnectionContext): ParsedConnection {
   const { path, origin } = context;
   if (origin !== 'file') {
     const problem = 'starts a process, which only a server in toolwharf.yaml may do; elsewhere give the url of a server';
     throw invalidAt([...path, 'command'], problem);
   }
   const info = isJsonObject(fields['info']) ? fields['info'] : {};
-  const { id, env: environment, ...started } = parseRecord(processSchema, { id: fields['id'] ?? info['id'], command, args, env }, path);
+  const given = { id: fields['id'] ?? info['id'], command, args, env, cwd };
+  const { id, env: environment, cwd: folder, ...started } = parseRecord(processSchema, given, path);
   const connection = parseFields({ ...fields, id, url: placeholderUrl }, context);
   if (connection.per_user === true)
     throw invalidAt([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
@@ -131,7 +133,7 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
     throw invalidAt([...path, 'auth_type'], '"oauth" needs a server with a url: a process has no sign-in. Set the values it needs in env');
   if (connection.forward_headers?.length)
     throw invalidAt([...path, 'forward_headers'], 'needs a server with a url: a process gets no headers');
-  return { ...connection, process: { ...started, environment } };
+  return { ...connection, process: { ...started, environment, ...(folder !== undefined && { cwd: folder }) } };
 }
 
 /** Drops `process`: the schema accepts unknown fields, and the record would start the command in it. */
@@ -196,6 +198,7 @@ function toRecord(connection: ParsedConnection, id: string, origin: Origin): Too
       oauth: isOAuth && connection.oauth ? toOAuthSettings(connection.oauth) : undefined,
       isPerUser: isPerUser ? (true as const) : undefined,
       forwardedHeaders: connection.forward_headers?.length ? connection.forward_headers : undefined,
+      protocolVersion: connection.protocol_version,
       name: info?.name,
       description: info?.description,
       timeoutMs: config?.timeout_ms,

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { CredentialStore, OwnCredentials } from '../../core/sign-in/credentials.ts';
 import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
@@ -64,6 +65,7 @@ export function composeTools({ config, logger, now, elapsed }: AppContext, parts
   return connectTools({
     ...storage,
     publicUrl: config.publicUrl,
+    processFolder: (id) => join(config.dataDir, 'mcp', id),
     send: refuseItself(send, gatewayId),
     lessons,
     gatewayId,
@@ -84,6 +86,8 @@ export interface ToolOptions {
   oauthClients: OAuthClientStore;
   /** PUBLIC_URL. */
   publicUrl?: string | undefined;
+  /** Where the processes of MCP servers run, by their ids. */
+  processFolder?: ((id: string) => string) | undefined;
   send: SendOutbound;
   callBrowser: CallBrowser;
   browserToolTimeoutMs: number;
@@ -154,6 +158,7 @@ function openServers({
   gatewayId,
   sources,
   createTransports,
+  processFolder,
   now,
   elapsed,
   onServerNews,
@@ -165,6 +170,7 @@ function openServers({
     version,
     gatewayId,
     createTransports,
+    processFolder,
     onProcessEnded: (record, stderr) => onServerNews?.(record, { type: 'process_ended', stderr }),
     onNotificationsDropped: (record) => onServerNews?.(record, { type: 'notifications_dropped' }),
   });

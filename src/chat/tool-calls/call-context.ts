@@ -55,7 +55,7 @@ export function createContext(
     }
   }
   const context: ToolContext = {
-    status: (text) => showProgress({ status: text }),
+    status: (text, log) => showProgress({ status: text, ...log }),
     progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
     say,
     ...createConfigChanges(scope.selection, tool.spec.name, (change) => {

@@ -1,4 +1,5 @@
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
+import type { ElicitationRequest } from '../../core/user-input/elicitation.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import { ToolError, type ToolContext } from '../../core/tools/tool.ts';
@@ -24,8 +25,14 @@ interface ElicitingCall {
 const heartbeatMs = 250;
 
 /** Lets a running function ask its user for input. A question ends with its call. */
-export function createElicitation({ run, elicitations, supervision, tool, args }: ElicitingCall): Pick<ToolContext, 'ask' | 'confirm'> {
-  async function request(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
+export function createElicitation({
+  run,
+  elicitations,
+  supervision,
+  tool,
+  args,
+}: ElicitingCall): Pick<ToolContext, 'ask' | 'askToOpen' | 'confirm'> {
+  async function request(type: ElicitationRequest['type'], data: JsonObject): Promise<JsonObject | undefined> {
     if (elicitations === undefined) throw unavailable(tool);
     const { signal } = supervision;
     const heartbeat = setInterval(() => supervision.touch(), heartbeatMs);
@@ -50,6 +57,11 @@ export function createElicitation({ run, elicitations, supervision, tool, args }
       const value = data === undefined || ownValue(data, 'cancelled') === true ? undefined : ownValue(data, 'value');
       if (value !== undefined && schema !== undefined) await requireMatch(value, { schema, tool, run });
       return value;
+    },
+    async askToOpen(url, message) {
+      if (run.askClient === undefined) throw unavailable(tool);
+      const data = await request('connect', { url, message });
+      return data !== undefined && ownValue(data, 'cancelled') !== true;
     },
     async confirm(title, message = '') {
       const data = await request('confirmation', { tool, params: args, title, message });

@@ -74,5 +74,6 @@ export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
 
 function progressIn([event, ...others]: readonly ChatEvent[]): DataOf<'tool.progress'> | undefined {
   if (others.length > 0 || event?.type !== 'run-event' || event.event.type !== 'tool.progress') return undefined;
-  return { ...event.event.data };
+  // Each log message says something else.
+  return event.event.data.level === undefined ? { ...event.event.data } : undefined;
 }

@@ -38,7 +38,8 @@ type RunEventData = {
   };
   /** `args`: as the model wrote them where they cannot be parsed. `token`: for a call that waits, in dialects that show each call. */
   'tool.call': CallOfEvent & { args: JsonValue; server: string | null; repairs?: JsonValue; token?: string | null };
-  'tool.progress': CallOfEvent & { status?: string; progress?: number; total?: number };
+  /** With `level` (as in MCP), `status` is a log message of the tool's server. */
+  'tool.progress': CallOfEvent & { status?: string; progress?: number; total?: number; level?: string; logger?: string };
   /** With `response`, or with `error`, whose `state` is a `CallState`. */
   'tool.result': CallOfEvent & {
     duration_ms: number;

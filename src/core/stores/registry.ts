@@ -42,7 +42,7 @@ export interface ToolServerRecord {
   basePath?: string;
   type: 'openapi' | 'mcp';
   /** An MCP server that the gateway starts and talks to over stdio; `url` then only names it. Only from the configuration file, never through the API. */
-  process?: { command: string; args: string[]; environment: Record<string, string> };
+  process?: { command: string; args: string[]; environment: Record<string, string>; cwd?: string };
   /** The document itself, instead of fetching it: an object, or JSON or YAML text. */
   spec?: JsonObject | string;
   authType: ToolServerAuth;
@@ -56,6 +56,8 @@ export interface ToolServerRecord {
   headers: Record<string, string>;
   /** Names, in lower case, of headers of the caller's request that calls carry on. */
   forwardedHeaders?: readonly string[];
+  /** The only version of MCP that is spoken with it, instead of the newest that both sides know. */
+  protocolVersion?: string;
   name?: string;
   description?: string;
   isEnabled: boolean;

@@ -61,15 +61,29 @@ export type FollowUp = { type: 'no-reply' } | { type: 'stop' } | { type: 'handof
 
 /**
  * A file that a tool returned, for clients that can show it. `url` is a `data:` URI, `type` its media type, `uri` the location that its server states.
- * `mention`: the text in its place in a textual `value`.
+ * `mention`: the text in its place in a textual `value`. `annotations`: those of its MCP server.
  */
-export type ToolFile = { type: string; url: string; sizeBytes: number; name?: string; uri?: string; mention?: string };
+export type ToolFile = {
+  type: string;
+  url: string;
+  sizeBytes: number;
+  name?: string;
+  uri?: string;
+  mention?: string;
+  annotations?: JsonObject;
+};
 
 /**
  * A part of a textual `value` that its server marked as a document, for protocols that have such a mark. It counts only while `value` contains its
  * whole text, because hooks may change the value.
  */
-export type ToolDocument = { uri: string; type?: string; text: string };
+export type ToolDocument = { uri: string; type?: string; text: string; annotations?: JsonObject };
+
+/**
+ * Lines of a textual `value` that their MCP server gave in another form, which MCP clients get: `block` is a link, or a text with annotations. It counts
+ * only while `value` contains these lines.
+ */
+export type ToolPassage = { text: string; block: JsonObject };
 
 /** What follows the text in a `value` (`withStructure`). `isDeclared`: its function has a schema for it, which clients have been given. */
 export type StructuredResult = { value: JsonValue; isDeclared: boolean };
@@ -77,7 +91,7 @@ export type StructuredResult = { value: JsonValue; isDeclared: boolean };
 /**
  * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
  * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `structured` is for
- * protocols that have a place for it beside the text. `offers`
+ * protocols that have a place for it beside the text. `isMisfit`: it does not match its function's `outputSchema`, as the note says. `offers`
  * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools again, because others are there now. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
@@ -89,7 +103,9 @@ export type ToolOutcome =
       note?: string;
       files?: ToolFile[];
       documents?: ToolDocument[];
+      passages?: ToolPassage[];
       structured?: StructuredResult;
+      isMisfit?: true;
       offers?: string[];
       renewsOffer?: true;
       usage?: Usage;
@@ -134,10 +150,16 @@ export interface ToolInvocation {
 /** Runs a preset as a tool: it sees only `args.request`. */
 export type RunSubAgent = (preset: PresetRecord, invocation: ToolInvocation, context?: ToolContext) => Promise<ToolOutcome>;
 
+/** `level`: one of MCP's. `logger`: the part of the server that says it. */
+export interface LogOrigin {
+  level: string;
+  logger?: string;
+}
+
 /** What a running call can do besides returning a result. Without effect once the call has settled. */
 export interface ToolContext {
-  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to the reader of the run. */
-  status(text: string): Promise<void>;
+  /** Shows what is being done; the idle time begins anew. Resolves when it was delivered to the reader of the run. `log`: it is a log message. */
+  status(text: string, log?: LogOrigin): Promise<void>;
   /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
   /**
@@ -158,6 +180,11 @@ export interface ToolContext {
    * @throws ToolError `client_unavailable` without a session, `client_disconnected` when it disconnects; the signal's reason.
    */
   ask(title: string, question?: { message?: string; schema?: JsonObject }): Promise<JsonValue | undefined>;
+  /**
+   * Asks the user to open a link; returns whether they agree. Only clients that show who asks and the whole address are asked (MCP, URL mode).
+   * @throws as `ask`
+   */
+  askToOpen(url: string, message: string): Promise<boolean>;
   /** Asks the user to confirm; anything but a clear yes is a no. */
   confirm(title: string, message?: string): Promise<boolean>;
   /** Ends the run after this round, without another turn of the model. */
@@ -176,6 +203,12 @@ export interface ToolContext {
    * which a model reads if its run cannot wait.
    */
   waitFor(inner: InnerSuspension): void;
+}
+
+/** How a tool's MCP server presents it to clients, beyond what models read. The fields are those of MCP's `Tool`. */
+export interface ToolPresentation {
+  title?: string;
+  annotations?: { title?: string; destructiveHint?: boolean; openWorldHint?: boolean };
 }
 
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
@@ -231,6 +264,8 @@ export interface Tool {
   readonly maxResultBytes?: number;
   /** A JSON Schema of its results, where one is known; results that were truncated, or hold files, may have another form. */
   readonly outputSchema?: JsonObject;
+  /** For MCP clients of the gateway. */
+  readonly presentation?: ToolPresentation;
   /** Ids of the other gateways that it comes through, nearest first. */
   readonly gateways?: readonly string[];
   /** Why a call could not run now, whatever its arguments. Asked before a human is asked to approve it; absent: nothing is in the way. */
@@ -266,6 +301,8 @@ export interface ListedTool {
   parameters: JsonObject;
   /** As `Tool.outputSchema`. */
   output?: JsonObject;
+  /** As `Tool.presentation`. */
+  presentation?: ToolPresentation;
   server: string;
   kind: Tool['kind'];
   /** For MCP annotations. */

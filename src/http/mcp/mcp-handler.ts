@@ -18,7 +18,7 @@ import { askInSession } from './ask-in-session.ts';
 import { askerOf, type McpRequestInfo, type SentPage } from './mcp-request.ts';
 import { createMcpSessions, opensSession, sessionHeader } from './mcp-sessions.ts';
 import { createParkedCalls, type CallReader, type CallToPark, type ParkedCalls } from './parked-calls.ts';
-import { createMcpLogLevels, type McpLogLevels } from './mcp-log-levels.ts';
+import { createMcpLogLevels, logLevels, type LogLevel, type McpLogLevels } from './mcp-log-levels.ts';
 import { createMcpProgress, type McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
 import { createListedTexts, type ListedTexts } from '../listed-texts.ts';
@@ -132,8 +132,8 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
     const { name, arguments: args = {} } = params;
     const { caller, readHeader, address, signal } = askerOf(context);
     // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
-    const isLogging = era === 'modern' || levels.includesInfo(caller.id, context.sessionId);
-    const emit = createMcpProgress(progressChannel(context, name, isLogging));
+    const isLogged = (level: LogLevel): boolean => era === 'modern' || levels.includes(level, caller.id, context.sessionId);
+    const emit = createMcpProgress(progressChannel(context, name, isLogged));
     const call = (scope: Omit<FunctionInvoker, 'caller'>): Promise<CallToolResult> =>
       callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, readHeader, address, ...scope });
     // Whether a client can be asked is part of each request in the newer versions, and of the session's first one in the others.
@@ -152,8 +152,11 @@ async function callFunction(
   invoker: FunctionInvoker,
 ): Promise<CallToolResult> {
   try {
-    const { outcome, connect, notices } = await invoke(call, invoker);
-    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect), notices);
+    const { outcome, connect, notices, output } = await invoke(call, invoker);
+    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect), {
+      ...(notices && { notices }),
+      ...(output && { output }),
+    });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'not_found') {
@@ -196,8 +199,15 @@ function callInRounds(
 }
 
 /** A client that sent a progress token gets progress notifications; others get the status as log messages. */
-function progressChannel({ mcpReq }: ServerContext, name: string, isLogging: boolean): McpProgressChannel {
+function progressChannel({ mcpReq }: ServerContext, name: string, isLogged: (level: LogLevel) => boolean): McpProgressChannel {
   const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return { log: async (text) => (isLogging ? mcpReq.log('info', text, name) : undefined) };
-  return { progress: (progress) => mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } }) };
+  return {
+    async log(text, origin) {
+      const level = logLevels.find((known) => known === origin?.level) ?? 'info';
+      if (isLogged(level)) await mcpReq.log(level, text, origin?.logger ?? name);
+    },
+    ...(progressToken !== undefined && {
+      progress: (progress) => mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } }),
+    }),
+  };
 }

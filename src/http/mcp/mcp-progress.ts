@@ -1,3 +1,4 @@
+import type { LogOrigin } from '../../core/tools/tool.ts';
 import type { DataOf, RunEvent } from '../../core/chat/run-event.ts';
 
 type Progress = DataOf<'tool.progress'>;
@@ -9,8 +10,12 @@ interface McpProgress {
   message?: string;
 }
 
-/** How a client follows a call: by progress notifications, or by log messages. */
-export type McpProgressChannel = { progress(progress: McpProgress): Promise<void> } | { log(text: string): Promise<void> };
+/** How a client follows a call: by progress notifications if it wants them, and by log messages. */
+export interface McpProgressChannel {
+  progress?(progress: McpProgress): Promise<void>;
+  /** `origin`: of a message that the function's server has logged. */
+  log(text: string, origin?: LogOrigin): Promise<void>;
+}
 
 /** Forwards `tool.progress` events to the client. A disconnected client does not fail the call. */
 export function createMcpProgress(channel: McpProgressChannel): (event: RunEvent) => Promise<void> {
@@ -40,9 +45,12 @@ export function createMcpProgress(channel: McpProgressChannel): (event: RunEvent
 
   return async ({ type, data }) => {
     if (type !== 'tool.progress') return;
-    if ('progress' in channel) {
+    const { level, logger, status } = data;
+    if (level !== undefined) {
+      await channel.log(status ?? '', { level, ...(logger !== undefined && { logger }) }).catch(() => undefined);
+    } else if (channel.progress !== undefined) {
       const whole = await merge(data);
       if (whole !== undefined) await channel.progress(toProgress(whole)).catch(() => undefined);
-    } else if (data.status !== undefined) await channel.log(data.status).catch(() => undefined);
+    } else if (status !== undefined) await channel.log(status).catch(() => undefined);
   };
 }

@@ -115,7 +115,7 @@ function tokensOf({ spec }: Candidate, tool: Tool): number {
 }
 
 function toListedTool(tool: Tool, id: string): ListedTool {
-  const { spec, server, kind, outputSchema, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
+  const { spec, server, kind, outputSchema, presentation, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
   const { name: offered, description } = spec;
   return {
     id,
@@ -126,6 +126,7 @@ function toListedTool(tool: Tool, id: string): ListedTool {
       return parametersOnce(spec);
     },
     ...(outputSchema !== undefined && { output: outputSchema }),
+    ...(presentation !== undefined && { presentation }),
     server,
     kind,
     hints: { isReadOnly, isIdempotent, gateways },

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
+import type { ElicitRequestParams, ElicitResult, LoggingMessageNotification } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, type RunContext } from '../../core/runs/run.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { truncateText } from './convert-tools.ts';
 
 /** A progress message. */
@@ -103,16 +104,37 @@ function isSameSession({ run }: CallScope, { run: other }: CallScope): boolean {
   return run.caller.id === other.caller.id && run.sessionId === other.sessionId && run.runId === other.runId;
 }
 
+/** Shows what a server logs during a call to those who follow the call. What it logs for its developers, or outside of calls, is for nobody here. */
+export function reportLogMessage(
+  { level, logger, data }: LoggingMessageNotification['params'],
+  scope: CallScope | undefined,
+  maskFor: (run: RunContext) => SecretMask,
+): void {
+  if (scope?.context === undefined || level === 'debug') return;
+  const mask = maskFor(scope.run);
+  const shown = (text: string): string => truncateText(mask.text(text), mcpStatusCharacters);
+  const text = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+  void scope.context.status(shown(text), { level, ...(logger !== undefined && { logger: shown(logger) }) }).catch(() => undefined);
+}
+
 /**
  * Forwards an elicitation to the user of the call that it belongs to, under the server's name; the user may always decline. It is declined if
- * nobody can be asked, or if its call cannot be determined.
+ * nobody can be asked, or if its call cannot be determined. A link may lead anywhere, so only clients that made it their own task to show links are
+ * asked to open it: MCP clients.
  */
 export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
   const context = scope?.context;
   const hasUser = scope !== undefined && canBeAsked(scope.run);
-  // URL elicitations are declined: the URL could be any page, and only form mode was offered to the server.
-  if (context === undefined || !hasUser || 'url' in params) return { action: 'decline' };
+  if (context === undefined || !hasUser) return { action: 'decline' };
   try {
+    if ('url' in params) {
+      const isPage = /^https?:$/.test(URL.parse(params.url)?.protocol ?? '') && params.url.length <= limits.mcpUriCharacters;
+      if (!isPage || scope?.run.askClient === undefined) return { action: 'decline' };
+      const message = `The tool server "${server}" asks: ${params.message}`;
+      return {
+        action: (await context.askToOpen(params.url, truncateText(message, limits.mcpDescriptionCharacters))) ? 'accept' : 'decline',
+      };
+    }
     const value = await context.ask(truncateText(`The tool server "${server}" asks`, mcpStatusCharacters), {
       message: truncateText(params.message, limits.mcpDescriptionCharacters),
       schema: params.requestedSchema as unknown as JsonObject,

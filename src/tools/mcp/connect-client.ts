@@ -1,10 +1,10 @@
-import { Client, StreamableHTTPClientTransport, type JsonSchemaValidator } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type ClientOptions, type JsonSchemaValidator } from '@modelcontextprotocol/client';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { boundValidation } from './incoming/bound-validation.ts';
-import { answerElicitation, createCallScopes } from './call-scope.ts';
+import { answerElicitation, createCallScopes, reportLogMessage } from './call-scope.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
@@ -16,6 +16,8 @@ import { recordMessages } from './transports/record-messages.ts';
 
 /** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
 const mcpProbeTimeoutMs = 5_000;
+/** Since this version requests need no session. */
+const firstModernVersion = '2026-07-28';
 /** Pages of a tool list, which may have no end; also the SDK's own limit. */
 const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
@@ -32,6 +34,8 @@ export interface ConnectorOptions {
   send: SendOutbound;
   createTransports: CreateTransports;
   version: string;
+  /** Where the process of a server runs, by its id. */
+  processFolder?: ((id: string) => string) | undefined;
   /** Which of the transports worked last. */
   firstTransport: number;
   /** Which of the transports works. */
@@ -57,12 +61,13 @@ export class ClientConnector {
 
   /** `signal`: aborted when the connection is closed. */
   constructor(peer: McpPeer, options: ConnectorOptions, signal: AbortSignal) {
-    const { send, createTransports } = options;
+    const { send, createTransports, processFolder } = options;
     this.#peer = peer;
     this.malformedTools = createMalformedToolFilter(peer.listPages ?? mcpListPages);
     this.#options = options;
     this.#signal = signal;
-    this.#kinds = createTransports(peer, { send, scopes: this.scopes, answers: this.#answers, numbers: this.numbers, signal });
+    const [scopes, numbers, answers] = [this.scopes, this.numbers, this.#answers];
+    this.#kinds = createTransports(peer, { send, scopes, answers, numbers, signal, processFolder });
   }
 
   /** @throws what the first transport that failed has thrown */
@@ -101,8 +106,8 @@ export class ClientConnector {
       { name: 'toolwharf', version },
       {
         // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
-        capabilities: { elicitation: { form: { applyDefaults: true } } },
-        versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: mcpProbeTimeoutMs } },
+        capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
+        ...negotiationOf(isLegacy ? (peer.protocolVersion ?? 'legacy') : peer.protocolVersion),
         jsonSchemaValidator,
         listChanged: {
           tools: { autoRefresh: false, debounceMs: mcpListPauseMs, onChanged: () => void (this.#signal.aborted || onListChanged()) },
@@ -113,6 +118,9 @@ export class ClientConnector {
       const scope = this.scopes.current();
       return answerElicitation(this.maskFor(scope?.run).value(params as JsonObject) as typeof params, peer.name ?? peer.id, scope);
     });
+    client.setNotificationHandler('notifications/message', ({ params }) =>
+      reportLogMessage(params, this.scopes.current(), (run) => this.maskFor(run)),
+    );
     // A protocol violation does not end the connection; a call that it affects fails by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onerror = () => undefined;
@@ -143,6 +151,15 @@ export class ClientConnector {
     client.onclose = () => this.#options.onEnded({ isProcess: kind.errorOutput !== undefined && !this.#signal.aborted });
     return client;
   }
+}
+
+/** `version`: the only one that is wanted, or `legacy` for any of those before 2026; undefined: the newest that both sides know. */
+function negotiationOf(version: string | undefined): Pick<ClientOptions, 'versionNegotiation' | 'supportedProtocolVersions'> {
+  const probe = { timeoutMs: mcpProbeTimeoutMs };
+  if (version === undefined) return { versionNegotiation: { mode: 'auto', probe } };
+  if (version === 'legacy') return { versionNegotiation: { mode: 'legacy' } };
+  if (version >= firstModernVersion) return { versionNegotiation: { mode: { pin: version }, probe } };
+  return { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: [version] };
 }
 
 /** A server of 2024 does not accept a POST at this URL (MCP specification, transports, backwards compatibility). */

@@ -40,11 +40,12 @@ export class AnswerCutOff extends Error {
 /** The server is starting or overloaded, and has said when to come again: it has not begun with the request (RFC 9110, section 15.6.4). */
 export class ServerUnavailable extends Error {
   override readonly name = 'ServerUnavailable';
-  readonly status: number;
+  readonly status = 503;
 
-  constructor(status: number) {
-    super(`it answered with the HTTP status ${status}`);
-    this.status = status;
+  /** `retryAfterMs`: as the server says; 0 if that cannot be read. */
+  constructor(retryAfterMs: number) {
+    const when = retryAfterMs > 0 ? `, and asks to be tried again in ${Math.ceil(retryAfterMs / 1_000)} s` : '';
+    super(`it answered with the HTTP status 503${when}`);
   }
 }
 

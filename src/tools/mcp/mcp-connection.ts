@@ -34,6 +34,8 @@ export interface McpConnectionOptions {
   send: SendOutbound;
   createTransports?: CreateTransports;
   version: string;
+  /** Where the process of a server runs, by its id. */
+  processFolder?: ((id: string) => string) | undefined;
   /** The server reported that its tool list has changed. */
   onListChanged: () => void;
   /** The server's process exited unexpectedly; gets the last lines of its stderr. */

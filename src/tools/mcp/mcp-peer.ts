@@ -22,6 +22,8 @@ export interface McpPeer {
   /** The server is a process of this machine; only for registered ones. */
   readonly process?: ToolServerRecord['process'];
   readonly trust: Trust;
+  /** The only version of the protocol that is spoken with it. */
+  readonly protocolVersion?: string;
   readonly timeoutMs?: number;
   readonly maxResultBytes?: number;
   /** Redacts messages, documents and reports, which must not repeat anything that was sent. */
@@ -44,11 +46,11 @@ export interface McpPeer {
 }
 
 export function registeredPeer(record: ToolServerRecord): McpPeer {
-  const { id, name, url, process, timeoutMs, maxResultBytes } = record;
+  const { id, name, url, process, protocolVersion, timeoutMs, maxResultBytes } = record;
   return {
     id,
     url,
-    ...withoutUndefined({ name, process, timeoutMs, maxResultBytes }),
+    ...withoutUndefined({ name, process, protocolVersion, timeoutMs, maxResultBytes }),
     // The URL of a process only names it.
     trust: { kind: 'configured', origin: URL.parse(url)?.origin ?? '' },
     mask: maskOfEverythingSent(record),

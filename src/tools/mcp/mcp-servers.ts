@@ -49,6 +49,8 @@ interface McpServersOptions {
   send: SendOutbound;
   facts: FactStore;
   version: string;
+  /** Where the processes of servers run, by their ids, each in a folder of its own. Absent: in the folder of the gateway. */
+  processFolder?: ((id: string) => string) | undefined;
   /** Absent if no gateway is running, as in `doctor`. */
   gatewayId?: string | undefined;
   /** A server's process exited unexpectedly; gets the last lines of its stderr. */
@@ -96,11 +98,12 @@ export function createMcpServers(options: McpServersOptions): McpServers {
   const ownSession = async (use: OwnUse): Promise<McpSession> => (await ownSessions()).sessionOf(use);
 
   function sessionOptions(rest: Partial<McpSessionOptions> = {}): McpSessionOptions {
-    const { send, version, gatewayId, createTransports } = options;
+    const { send, version, gatewayId, createTransports, processFolder } = options;
     return {
       send,
       version,
       gatewayId,
+      processFolder,
       ...(createTransports && { createTransports }),
       onListChanged: ignore,
       onProcessEnded: ignore,

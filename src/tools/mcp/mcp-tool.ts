@@ -8,7 +8,7 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
 import { renamedSpec } from '../definitions/lazy-spec.ts';
-import type { McpFunction } from './convert-tools.ts';
+import { truncateText, type McpFunction } from './convert-tools.ts';
 import { explainMcpFailure, type McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
@@ -38,12 +38,21 @@ export function createMcpTool(server: CalledServer, { operation, tool: definitio
     server: id,
     kind: 'mcp',
     ...(isUsableSchema(definition.outputSchema) && { outputSchema: definition.outputSchema }),
+    ...presentationOf(definition, server.peer.mask),
     gateways: readChain(definition._meta) ?? [],
     isReadOnly,
     isIdempotent: target.isIdempotent,
     ...withoutUndefined({ timeoutMs, maxResultBytes }),
     run: (invocation, context) => run(target, invocation, context),
   };
+}
+
+function presentationOf({ title, annotations = {} }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
+  const shown = (text: string | undefined): string | undefined => text && truncateText(mask.text(text), limits.mcpNameCharacters);
+  const { destructiveHint, openWorldHint } = annotations;
+  const hints = withoutUndefined({ title: shown(annotations.title), destructiveHint, openWorldHint });
+  const presentation = withoutUndefined({ title: shown(title), annotations: Object.keys(hints).length > 0 ? hints : undefined });
+  return Object.keys(presentation).length > 0 ? { presentation } : {};
 }
 
 function isUsableSchema(schema: unknown): schema is JsonObject {
@@ -74,7 +83,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       const outcome = readToolResult(result, peer.id, isUsableSchema(definition.outputSchema));
       if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
       const note = faults.length === 0 ? undefined : mismatchNote(masks().mask.text(faults.join('; ')));
-      return withoutCredentials({ ...outcome, ...(note !== undefined && { note }) }, masks().credentialMask);
+      return withoutCredentials({ ...outcome, ...(note !== undefined && { note, isMisfit: true }) }, masks().credentialMask);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
@@ -106,7 +115,7 @@ export async function structuredFaults(
 /** A server may echo what it was sent. Only credentials are removed from a result: an id of the run may legitimately be in it. */
 function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, mask: SecretMask): ToolOutcome {
   if (mask.isEmpty) return outcome;
-  const { value, structured, files, documents } = outcome;
+  const { value, structured, files, documents, passages } = outcome;
   const textOf = (text: string | undefined): string | undefined => text && mask.text(text);
   return {
     ...outcome,
@@ -122,6 +131,7 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
     ...(documents && {
       documents: documents.map((document) => ({ ...document, text: mask.text(document.text), uri: mask.text(document.uri) })),
     }),
+    ...(passages && { passages: passages.map(({ text, block }) => ({ text: mask.text(text), block: mask.value(block) })) }),
   };
 }
 

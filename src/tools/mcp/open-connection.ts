@@ -1,4 +1,10 @@
-import { StreamableHTTPClientTransport, type CallToolResult, type Client, type Tool as McpTool } from '@modelcontextprotocol/client';
+import {
+  LOG_LEVEL_META_KEY,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type Client,
+  type Tool as McpTool,
+} from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
@@ -106,7 +112,7 @@ class ConnectionOverSdk implements OpenConnection {
   call(name: string, { args, run, signal: ended }: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult> {
     return this.#inScope({ run, context, signal: ended }, async (client, signal) => {
       const result = await client.callTool(
-        { name, arguments: args },
+        { name, arguments: args, ...(client.getProtocolEra() === 'modern' && { _meta: { [LOG_LEVEL_META_KEY]: 'info' } }) },
         {
           signal,
           // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.

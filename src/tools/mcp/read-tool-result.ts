@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { parseJson } from '../../shared/json/parse-exactly.ts';
-import { isDeeperThan, isJsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
+import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { limits } from '../../core/limits.ts';
 import { withStructure } from '../../core/tools/structured-result.ts';
-import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
+import type { ToolDocument, ToolFile, ToolOutcome, ToolPassage } from '../../core/tools/tool.ts';
 
 /** Characters; an error message is not a document. */
 const maxErrorCharacters = 8_000;
@@ -18,6 +19,7 @@ interface Content {
   texts: string[];
   files: ToolFile[];
   documents: ToolDocument[];
+  passages: ToolPassage[];
   isTruncated: boolean;
 }
 
@@ -26,7 +28,7 @@ interface Content {
  * after it. Other content becomes files, mentioned in the text. `isDeclared`: the tool has an output schema. `server` is named in errors, so that they are not taken for the gateway's.
  */
 export function readToolResult(result: CallToolResult, server: string, isDeclared = false): ToolOutcome {
-  const { texts, files, documents, isTruncated } = readContent(result.content);
+  const { texts, files, documents, passages, isTruncated } = readContent(result.content);
   if (result.isError === true) {
     const text = texts.join('\n').slice(0, maxErrorCharacters) || 'without saying why';
     return { type: 'error', code: 'tool_error', message: `The MCP server "${server}" reports an error: ${text}` };
@@ -42,6 +44,7 @@ export function readToolResult(result: CallToolResult, server: string, isDeclare
     ...(isTruncated && !isRepeated && { isTruncated: true }),
     ...(files.length > 0 && { files }),
     ...(documents.length > 0 && !isRepeated && { documents }),
+    ...(passages.length > 0 && !isRepeated && { passages }),
   };
 }
 
@@ -80,7 +83,7 @@ function structuredValue(value: unknown): JsonValue | undefined {
 
 /** Keeps the order of the blocks; a file is mentioned in the text. */
 function readContent(blocks: readonly ContentBlock[]): Content {
-  const content: Content = { texts: [], files: [], documents: [], isTruncated: blocks.length > limits.mcpContentBlocks };
+  const content: Content = { texts: [], files: [], documents: [], passages: [], isTruncated: blocks.length > limits.mcpContentBlocks };
   let remaining: number = limits.keptResultBytes;
   for (const block of blocks.slice(0, limits.mcpContentBlocks)) {
     const read = readBlock(block);
@@ -98,10 +101,11 @@ function readContent(blocks: readonly ContentBlock[]): Content {
     if (typeof read === 'string') {
       content.texts.push(read);
       content.documents.push(...documentsIn(block));
+      content.passages.push(...passagesIn(block, read));
     } else {
       const mention = describeFile(read);
       content.texts.push(mention);
-      content.files.push({ ...read, mention });
+      content.files.push({ ...read, mention, ...annotationsOf(block) });
     }
   }
   return content;
@@ -127,7 +131,23 @@ function documentsIn(block: ContentBlock): ToolDocument[] {
   if (block.type !== 'resource' || !('text' in block.resource)) return [];
   const { uri, mimeType, text } = block.resource;
   if (uri.length > maxUriCharacters) return [];
-  return [{ uri, ...(mimeType !== undefined && mediaType.test(mimeType) && { type: mimeType }), text }];
+  return [{ uri, ...(mimeType !== undefined && mediaType.test(mimeType) && { type: mimeType }), text, ...annotationsOf(block) }];
+}
+
+function passagesIn(block: ContentBlock, text: string): ToolPassage[] {
+  if (block.type === 'resource_link' && block.uri.length <= maxUriCharacters) {
+    const { type, uri, name, title, description, mimeType, size } = block;
+    return [{ text, block: { ...withoutUndefined({ type, uri, name, title, description, mimeType, size }), ...annotationsOf(block) } }];
+  }
+  const { annotations } = annotationsOf(block);
+  return block.type === 'text' && annotations !== undefined && text !== '' ? [{ text, block: { type: 'text', text, annotations } }] : [];
+}
+
+/** For whom a block is meant, how important it is, and when it was changed. */
+function annotationsOf({ annotations }: ContentBlock): { annotations?: JsonObject } {
+  const { audience, priority, lastModified } = annotations ?? {};
+  const known = withoutUndefined({ audience, priority, lastModified });
+  return Object.keys(known).length > 0 ? { annotations: known } : {};
 }
 
 function toFile(base64: string, { type = '', uri = '' }: { type?: string | undefined; uri?: string }): ToolFile {

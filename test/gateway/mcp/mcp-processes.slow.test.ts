@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
@@ -50,6 +50,22 @@ it('the last words of a process that ends at its start are told, without its cre
   await listen(app);
   await expect.poll(() => app.logLines.join('')).toMatch(words);
   expect(app.logLines.join('')).not.toContain('horse');
+});
+
+it.each([
+  ['of its own', undefined],
+  ['that the file names', realpathSync(tmpdir())],
+])('a process runs in the folder %s', { timeout: 60_000 }, async (_which, cwd) => {
+  const script = `console.error('in ' + process.cwd()); process.argv[2] = 'stdio'; await import(${JSON.stringify(everything)})`;
+  const app = await gatewayWith(script, cwd === undefined ? {} : { cwd });
+  const { stderr = [] } = JSON.parse(await refresh(app)) as { stderr?: string[] };
+  const [folder = ''] = stderr.flatMap((line) => /^in (.*)/.exec(line)?.[1] ?? []);
+  expect(folder).toMatch(cwd === undefined ? /\/mcp\/peer$/ : new RegExp(`^${cwd}$`));
+});
+
+it('a file that the arguments name is found though the process runs elsewhere', { timeout: 60_000 }, async () => {
+  const app = await gatewayWith('', { args: [relative(process.cwd(), everything), 'stdio'] });
+  expect(await refresh(app)).toContain('"ok":true');
 });
 
 it('the report of a process that answers shows what it wrote', { timeout: 60_000 }, async () => {

@@ -61,6 +61,9 @@ describe('an MCP server among the tool servers', () => {
       { type: 'image' as const, data: 'AAAA', mimeType: 'image/png' },
       { type: 'resource' as const, resource: { uri: 'notes://1', mimeType: 'text/markdown', text: '# Title' } },
       { type: 'resource' as const, resource: { uri: 'notes://2', mimeType: 'application/zip', blob: 'BBBB' } },
+      { type: 'text' as const, text: 'For people.', annotations: { audience: ['user' as const], priority: 1 } },
+      { type: 'image' as const, data: 'CCCC', mimeType: 'image/png', annotations: { priority: 0.5 } },
+      { type: 'resource_link' as const, uri: 'notes://3', name: 'third', title: 'Third', mimeType: 'text/plain', size: 3 },
       { type: 'text' as const, text: 'That is all.' },
     ];
     const app = await gateway(httpPeer([toolOf('fetch', { annotations: { readOnlyHint: true } })], () => ({ content })));
@@ -71,6 +74,77 @@ describe('an MCP server among the tool servers', () => {
     expect(await client.callTool({ name: 'fetch', arguments: {} })).toEqual({ content });
     expect((await client.listTools()).tools[0]?.annotations).toMatchObject({ readOnlyHint: true });
   });
+
+  it('lists its title, hints and result schema to MCP clients, which accept its results', async () => {
+    const outputSchema = { type: 'object' as const, properties: { n: { type: 'number' } }, required: ['n'] };
+    const annotations = { title: 'Shown', destructiveHint: false, openWorldHint: false };
+    const tools = [toolOf('count', { title: 'Count', annotations, outputSchema }), toolOf('fail', { outputSchema })];
+    const app = await gateway(
+      httpPeer(tools, (name) => ({ content: [{ type: 'text', text: 'one' }], ...(name === 'count' && { structuredContent: { n: 1 } }) })),
+    );
+    await call(app, 'POST', '/api/tool-servers', connection);
+    const client = new Client({ name: 'tester', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+    onTestFinished(() => client.close());
+    expect((await client.listTools()).tools[0]).toMatchObject({ name: 'count', title: 'Count', annotations, outputSchema });
+    expect(await client.callTool({ name: 'count', arguments: {} })).toMatchObject({ structuredContent: { n: 1 } });
+    expect(await client.callTool({ name: 'fail', arguments: {} })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/^\[The call has run\. .*no structured result/) }, { text: 'one' }],
+    });
+  });
+
+  it.each([
+    ['legacy', {}],
+    ['modern', { versionNegotiation: { mode: 'auto' as const } }],
+  ])('logs to MCP clients, which may want warnings only, and to the run: %s era', async (_era, options) => {
+    const peer = httpPeer([toolOf('work')], async (_name, _args, { mcpReq }) => {
+      await mcpReq.log('info', 'begun', 'engine');
+      await mcpReq.log('debug', 'for its developers');
+      await mcpReq.log('warning', { full: connection.key });
+      return { content: [] };
+    });
+    const model = new ScriptedModel([...calls(['work', {}])], [...says('Done.')]);
+    const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { send: peer.send, backends: [backendOf(model)] });
+    onTestFinished(() => app.close());
+    await call(app, 'POST', '/api/tool-servers', connection);
+    const client = new Client({ name: 'tester', version: '1' }, options);
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+    onTestFinished(() => client.close());
+    const heard: unknown[] = [];
+    client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => void heard.push([level, logger, data]));
+    const callWith = (level: 'info' | 'warning'): Promise<unknown> => {
+      const meta = _era === 'modern' && { _meta: { 'io.modelcontextprotocol/logLevel': level } };
+      return client.callTool({ name: 'work', arguments: {}, ...meta }, { onprogress: () => undefined });
+    };
+    await callWith('info');
+    const warning = ['warning', 'work', '{"full":"[secret]"}'];
+    expect(heard).toEqual([['info', 'engine', 'begun'], warning]);
+    if (_era === 'legacy') await client.setLoggingLevel('warning');
+    await callWith('warning');
+    expect(heard.slice(2)).toEqual([warning]);
+
+    const chat = { model: 'model', messages: [{ role: 'user', content: 'Work.' }] };
+    const answer = await app.server.inject({ method: 'POST', url: '/v1/chat/completions', payload: chat });
+    const { body } = await call(app, 'GET', `/api/runs/${String(answer.headers['x-toolwharf-run-id'])}`);
+    const events = body['events'] as { type: string; data: object }[];
+    expect(events.flatMap(({ type, data }) => (type === 'tool.progress' ? [data] : []))).toMatchObject([
+      { status: 'begun', level: 'info', logger: 'engine' },
+      { status: '{"full":"[secret]"}', level: 'warning' },
+    ]);
+  });
+
+  it.each([undefined, '2026-07-28', '2025-06-18'])(
+    'is spoken to in the version of the protocol that its connection names: %s',
+    async (version) => {
+      const peer = httpPeer([toolOf('weather')]);
+      const app = await gateway(peer);
+      const { body } = await call(app, 'POST', '/api/tool-servers', { ...connection, ...(version && { protocol_version: version }) });
+      expect(body.report).toMatchObject({ ok: true, version: `MCP ${version ?? '2026-07-28'}` });
+      expect(body['protocol_version']).toBe(version);
+      expect((await call(app, 'POST', '/api/tools/peer/weather/invoke', { arguments: {} })).body).toMatchObject({ result: 'weather done' });
+    },
+  );
 
   it('answers in a chat, where its result is a source [S3-19]', async () => {
     const { send } = httpPeer([toolOf('weather')]);

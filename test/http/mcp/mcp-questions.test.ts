@@ -441,3 +441,44 @@ describe('a call that asked in its answer', () => {
     expect(sent()).toBe(0);
   });
 });
+
+describe.each(eras)('a link that an MCP server wants to be opened: %s era', (_era, options) => {
+  async function clientOf(
+    elicitation: { form: Record<string, never> } | { url: Record<string, never> },
+    url = 'https://bank.example/pay?x=1',
+  ): Promise<{ client: Client; asked: unknown[] }> {
+    const peer = httpPeer([toolOf('pay')], (_name, _args, { mcpReq }) => {
+      const answer = mcpReq.inputResponses?.['page'] as ElicitResult | undefined;
+      if (answer !== undefined) return { content: [{ type: 'text', text: answer.action }] };
+      return inputRequired({ inputRequests: { page: inputRequired.elicitUrl({ message: 'Pay here', url }) } });
+    });
+    const toolServers = [parseToolServerConnection({ id: 'bank', type: 'mcp', url: 'http://bank.test/mcp' }, 'file')];
+    const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { send: peer.send, config: { toolServers } });
+    onTestFinished(() => app.close());
+    const client = new Client({ name: 'tester', version: '1' }, { ...options, capabilities: { elicitation } });
+    const asked: unknown[] = [];
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      asked.push(params);
+      return { action: 'accept' };
+    });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+    onTestFinished(() => client.close());
+    return { client, asked };
+  }
+  const pay = async (client: Client): Promise<unknown> => (await client.callTool({ name: 'pay', arguments: {} })).content;
+
+  it('reaches clients that show links, under the name of the server', async () => {
+    const { client, asked } = await clientOf({ url: {} });
+    expect(await pay(client)).toEqual([{ type: 'text', text: 'accept' }]);
+    expect(asked).toMatchObject([{ mode: 'url', url: 'https://bank.example/pay?x=1', message: 'The tool server "bank" asks: Pay here' }]);
+  });
+
+  it.each([
+    ['from other clients', { form: {} }, undefined],
+    ['if it is no page', { url: {} }, 'javascript:alert(1)'],
+  ])('is withheld %s', async (_what, elicitation, url) => {
+    const { client, asked } = await clientOf(elicitation, url);
+    expect(JSON.stringify(await pay(client))).toMatch(/decline|cancel/);
+    expect(asked).toEqual([]);
+  });
+});

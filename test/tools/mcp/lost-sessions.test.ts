@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { Tool } from '../../../src/core/tools/tool.ts';
+import { retryDelayMs } from '../../../src/tools/mcp/transports/outbound-fetch.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 import { jsonResponse } from '../scripted-send.ts';
 import { callTool, mcpTools, mcpRecord, requireTool } from './mcp-fixture.ts';
@@ -57,6 +58,7 @@ async function* nothing(): AsyncGenerator<Uint8Array> {
   yield* [];
 }
 
+const unavailable = (retryAfter: string): OutboundResponse => ({ ...jsonResponse({}, 503), headers: { 'retry-after': retryAfter } });
 const rpcError =
   (code: number, message: string, status = 200) =>
   ({ id = 0 }: Message) =>
@@ -94,9 +96,39 @@ describe('a call to a server that does not know the session any more', () => {
     const server = new SessionServer();
     const { write } = await toolsOf(server);
     server.restart();
-    server.refuse = () => ({ ...jsonResponse({}, 503), headers: { 'retry-after': '1' } });
+    server.refuse = () => unavailable('0');
     expect(await callTool(write)).toEqual(done);
     expect(server.executed).toEqual(['write']);
+  });
+
+  it('waits as long as a server that is starting says, and keeps its session', async () => {
+    const server = new SessionServer();
+    const { write } = await toolsOf(server);
+    let readyAt = Infinity;
+    server.onCall = async () => {
+      if (readyAt === Infinity) readyAt = performance.now() + 900;
+      return performance.now() < readyAt ? unavailable('1') : undefined;
+    };
+    expect(await callTool(write)).toEqual(done);
+    expect([server.executed, server.opened]).toEqual([['write'], 1]);
+  });
+
+  it('says when a server that names a long time wants to be tried again', async () => {
+    const server = new SessionServer();
+    const { write } = await toolsOf(server);
+    server.onCall = async () => unavailable('60');
+    const message = expect.stringContaining('503, and asks to be tried again in 60 s');
+    expect(await callTool(write)).toMatchObject({ type: 'error', code: 'mcp_unavailable', message, state: 'not_started' });
+    expect(server.executed).toEqual([]);
+  });
+
+  it.each([
+    ['3', 3_000],
+    ['Thu, 01 Jan 1970 00:00:12 GMT', 2_000],
+    ['Thu, 01 Jan 1970 00:00:01 GMT', 0],
+    ['soon', 0],
+  ])('reads Retry-After: %s', (header, ms) => {
+    expect(retryDelayMs(header, 10_000)).toBe(ms);
   });
 
   it.each<[reason: string, code: number, words: string]>([

@@ -145,9 +145,13 @@ describe('tools of an MCP server', () => {
     expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 21 } });
     result = { content: [], structuredContent: { degrees: 'warm' } };
     const note = expect.stringMatching(/has run.*degrees/) as unknown;
-    expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 'warm' }, note });
+    expect(await callTool(tool)).toEqual({ type: 'result', value: { degrees: 'warm' }, note, isMisfit: true });
     result = textResult('It is warm.');
-    expect(await callTool(tool)).toEqual({ type: 'result', value: 'It is warm.', note: expect.stringMatching(/has run.*no structured/) });
+    expect(await callTool(tool)).toMatchObject({
+      type: 'result',
+      value: 'It is warm.',
+      note: expect.stringMatching(/has run.*no structured/),
+    });
     result = { ...result, isError: true };
     expect(await callTool(tool)).toMatchObject({ type: 'error', message: expect.stringContaining('It is warm.') });
   });

@@ -61,6 +61,7 @@ export function callTool(
     emit: async () => undefined,
     critical: async (work) => work(),
     ask: async () => undefined,
+    askToOpen: async () => false,
     confirm: async () => false,
     toolIds: () => [],
     updateTools: async () => undefined,

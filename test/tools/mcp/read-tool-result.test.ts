@@ -27,7 +27,7 @@ describe('the result of an MCP tool', () => {
     ],
     ['a link', [{ type: 'resource_link', uri: 'file:///a.txt', name: 'a.txt', description: 'A file' }], '[a.txt](file:///a.txt) A file'],
   ])('is text for %s', (_name, content, value) => {
-    expect(read(content)).toEqual({ type: 'result', value });
+    expect(read(content)).toMatchObject({ type: 'result', value });
   });
 
   it.each<[name: string, content: Content, type: string, more: object]>([

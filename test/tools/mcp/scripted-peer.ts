@@ -74,7 +74,7 @@ export function scriptedPeer(tools: Tool[], onCall: OnCall = (name) => textResul
 }
 
 export function serverOf(peer: Pick<ScriptedPeer, 'tools' | 'onCall' | 'calls'>): Server {
-  const server = new Server({ name: 'peer', version: '1' }, { capabilities: { tools: { listChanged: true } } });
+  const server = new Server({ name: 'peer', version: '1' }, { capabilities: { tools: { listChanged: true }, logging: {} } });
   server.setRequestHandler('tools/list', async () => ({ tools: peer.tools }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     peer.calls.push(params.name);

@@ -54,6 +54,7 @@ export const connectionShape = z
     per_user: z.literal(true).optional(),
     headers: z.record(z.string(), z.null()).describe('Names of headers; their values are never shown.'),
     forward_headers: z.array(z.string()).optional(),
+    protocol_version: z.string().optional(),
     config: anyObject,
     info: anyObject,
     origin: z.string(),
@@ -74,6 +75,7 @@ export const connectionFields = {
   headers: 'Headers of every call.',
   forward_headers:
     'Headers of the request to the gateway that are forwarded with calls. Never cookies, nor headers that authenticate the caller or name the person.',
+  protocol_version: 'The only version of MCP that is spoken with the server. Default: the newest that both sides know.',
   'config.enable': 'false switches the server off.',
   'config.default': 'false: only requests that name the server in `tool_ids` get its functions.',
   'config.public_headers': 'Added headers whose values results may show.',

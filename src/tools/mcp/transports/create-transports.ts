@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import type { SendOutbound } from '../../../core/outbound.ts';
@@ -29,14 +31,16 @@ interface TransportOptions {
   answers: AnswerWatch;
   numbers: MarkedNumbers;
   signal: AbortSignal;
+  /** Where processes without a folder of their own run, by the id of their server; absent: in the folder of the gateway. */
+  processFolder?: ((id: string) => string) | undefined;
 }
 
 /** Returns the transports in the order in which they are tried. */
 export type CreateTransports = (peer: McpPeer, options: TransportOptions) => TransportKind[];
 
 /** Streamable HTTP, then SSE, its predecessor; or the process that the configuration names. */
-export const createTransports: CreateTransports = (peer, { send, scopes, answers, numbers, signal }) => {
-  if (peer.process !== undefined) return [processTransport(peer.process, numbers)];
+export const createTransports: CreateTransports = (peer, { send, scopes, answers, numbers, signal, processFolder }) => {
+  if (peer.process !== undefined) return [processTransport(peer.process, numbers, processFolder?.(peer.id))];
   const url = new URL(peer.url);
   const connectTimeoutMs = mcpConnectTimeoutMs;
   /** Only what is posted may belong to a call that the code does not run for: a stream and the end of a session are everybody's. */
@@ -74,18 +78,21 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
 };
 
 /** The gateway's environment holds its secrets, so the process gets only what it needs to start, and what the configuration adds. */
-function processTransport({ command, args, environment }: NonNullable<McpPeer['process']>, numbers: MarkedNumbers): TransportKind {
+function processTransport(process: NonNullable<McpPeer['process']>, numbers: MarkedNumbers, ownFolder: string | undefined): TransportKind {
+  const { command, args, cwd = ownFolder } = process;
+  const isMoved = process.cwd === undefined && ownFolder !== undefined;
   const settings = {
-    command,
-    args,
-    env: { ...getDefaultEnvironment(), ...environment },
+    ...(isMoved ? { command: fromHere(command), args: args.map(fromHere) } : { command, args }),
+    env: { ...getDefaultEnvironment(), ...process.environment },
     stderr: 'pipe',
+    ...(cwd !== undefined && { cwd }),
   } as const;
   let errorOutput = createErrorOutput();
   return {
     isLegacy: false,
     connectTimeoutMs: mcpProcessStartMs,
     createTransport() {
+      if (isMoved) mkdirSync(ownFolder, { recursive: true, mode: 0o700 });
       const transport = new BoundedStdioTransport({ ...settings, numbers });
       const output = createErrorOutput();
       errorOutput = output;
@@ -95,4 +102,9 @@ function processTransport({ command, args, environment }: NonNullable<McpPeer['p
     },
     errorOutput: () => errorOutput,
   };
+}
+
+/** A path relative to the gateway's folder, for a process that runs in another one. Of other words, none with a dot or a slash names a file here. */
+function fromHere(word: string): string {
+  return /^[^-].*[./]|^\./.test(word) && existsSync(word) ? resolve(word) : word;
 }

@@ -1,7 +1,8 @@
 import { ReadableStream } from 'node:stream/web';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { limits } from '../../../core/limits.ts';
-import type { SendOutbound, Trust } from '../../../core/outbound.ts';
+import type { OutboundRequest, OutboundResponse, SendOutbound, Trust } from '../../../core/outbound.ts';
 import { recordingSend, type Recording } from '../../outgoing/record-requests.ts';
 import { ServerUnavailable } from '../explain-mcp-failure.ts';
 import { isJsonObject } from '../../../shared/json/json.ts';
@@ -15,6 +16,9 @@ export const mcpConnectTimeoutMs = 10_000;
 
 /** A stream of notifications may be silent for long; after this it is opened anew. */
 const mcpStreamIdleMs = 60 * 60 * 1000;
+
+/** The longest `Retry-After` that is waited for: a server that restarts takes seconds, and each step of connecting has `mcpConnectTimeoutMs`. */
+export const mcpRetryAfterMs = 5_000;
 
 /** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
@@ -52,7 +56,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     const signals = [options.signal, ...(init.signal ? [init.signal] : []), ...(lost ? [lost] : [])];
     const recording = options.recording?.();
     const send = recording === undefined ? options.send : recordingSend(options.send, recording);
-    const { status, headers, body } = await send({
+    const { status, headers, body } = await sendPatiently(send, {
       method,
       url: withQuery(address, options.query()),
       headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers(method) },
@@ -71,10 +75,6 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       return new Response(null, { status, headers });
     }
     // The SDK reads the answer to any GET as an event stream.
-    if (status === 503 && headers['retry-after'] !== undefined) {
-      for await (const _piece of body) break;
-      throw new ServerUnavailable(status);
-    }
     const isEventStream = method === 'GET' || mediaTypeOf(headers['content-type']) === eventStreamType;
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
     const framing = isEventStream ? 'events' : 'body';
@@ -84,6 +84,29 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     // The types of the browser, which the console needs, know no `from`.
     return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
+}
+
+/**
+ * Sends a request once more after the time that a server that is starting or overloaded names: it has not begun with the request.
+ * @throws ServerUnavailable if it is still unavailable then, or names a longer time
+ */
+async function sendPatiently(send: SendOutbound, request: OutboundRequest): Promise<OutboundResponse> {
+  for (let hasWaited = false; ; hasWaited = true) {
+    const response = await send(request);
+    const retryAfter = response.status === 503 ? response.headers['retry-after'] : undefined;
+    if (retryAfter === undefined) return response;
+    // Leaving the loop releases the connection.
+    for await (const _piece of response.body) break;
+    const waitMs = retryDelayMs(retryAfter, Date.now());
+    if (hasWaited || waitMs > mcpRetryAfterMs) throw new ServerUnavailable(waitMs);
+    await sleep(waitMs, undefined, { signal: request.signal });
+  }
+}
+
+/** Milliseconds that a `Retry-After` names, in seconds or as a date (RFC 9110, section 10.2.3); 0 for anything else. */
+export function retryDelayMs(retryAfter: string, now: number): number {
+  const ms = /^\s*\d+\s*$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now;
+  return ms > 0 ? ms : 0;
 }
 
 function isRequest(body: unknown): boolean {
