@@ -11,7 +11,10 @@ const aboutTexts = [
   /\bcannot unmarshal array into Go struct field [\w.]*content\b/i,
   /\bcontent: invalid input\b/i,
   /\bvalue must be a string\b/i,
+  /\binput should be a valid string\b/i,
   /\bcan only concatenate str\b/i,
+  // The templates of llama.cpp.
+  /\b(?:method|filter|operator|test)\b[^.]{0,40}\bfor type array\b/i,
   /\bonly (?:allowed|supported|permitted|valid) (?:for|in|by|with) (?:messages with )?(?:the )?(?:role )?['"`]?user\b/i,
   /\b(?:only )?user messages (?:can|may) (?:contain|have|include)\b/i,
   /\bunsupported content\[\]\.type\b/i,

@@ -30,6 +30,12 @@ describe('ids of calls', () => {
       "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 55 instead.",
     ],
     ['Anthropic', /^[\w-]+$/, "messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
+    ['a template of Mistral', /^[A-Za-z0-9]{9}$/, 'Jinja Exception: Tool call IDs should be alphanumeric strings with length 9!'],
+    [
+      'Bedrock',
+      /^[\w-]{1,50}$/,
+      "Value at 'messages.1.member.content.1.member.toolUse.toolUseId' failed to satisfy constraint: Member must have length less than or equal to 50",
+    ],
     ['Kimi', /^functions\.look:\d$/, "tool_call_id must have the form functions.{name}:{index}, such as 'functions.search:0'"],
   ])('have the form that %s takes, in calls and results alike', async (_name, form, words) => {
     const { ask } = strictBackend((request) => (idsIn(request).every((id) => form.test(id)) ? undefined : words));
@@ -145,6 +151,11 @@ describe('functions of a model that reasons', () => {
     expect(warnings).toEqual(['reasoning_disabled']);
     expect(await ask({ tools: [look], parameters })).toMatchObject({ requests: [{}], warnings: ['reasoning_disabled'] });
     expect((await ask({ parameters })).requests.map(effortOf)).toEqual([parameters['reasoning_effort']]);
+  });
+
+  it('are offered without reasoning where a proxy reports the refusal with status 500', async () => {
+    const { ask } = strictBackend((request) => (effortOf(request) === 'none' ? undefined : refused(newer, { status: 500 })));
+    expect((await ask({ tools: [look] })).requests.map(effortOf)).toEqual([undefined, 'none']);
   });
 
   it('are offered without an effort where the server does not know "none"', async () => {
