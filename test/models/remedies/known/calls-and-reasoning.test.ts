@@ -131,6 +131,40 @@ describe('reasoning that belongs to earlier calls', () => {
   });
 });
 
+describe('messages with calls', () => {
+  const said = (content: string | null, extra?: JsonObject): AssistantMessage => ({ ...call('a'), content, ...(extra && { extra }) });
+  const callIn = ({ messages }: ModelRequest): AssistantMessage | undefined =>
+    messages.find((message): message is AssistantMessage => message.role === 'assistant');
+
+  it.each([
+    'can only concatenate str (not "NoneType") to str',
+    'messages.1.content: Input should be a valid string [type=string_type, input_value=None]',
+    'messages[1].content must not be null',
+    'Failed to deserialize the JSON body into the target type: messages[1]: missing field `content` at line 1 column 9',
+  ])('get an empty text after "%s"', async (words) => {
+    const { ask } = strictBackend((request) => (callIn(request)?.content === null ? words : undefined));
+    const { requests } = await ask({ messages: [user, said(null), result('a')] });
+    expect(requests.map((request) => callIn(request)?.content)).toEqual([null, '']);
+  });
+
+  it('lose their reasoning where they also have a text, and the model takes only one of them', async () => {
+    const words =
+      'Cannot pass both content and thinking in an assistant message with tool calls! Put the analysis message in one or the other.';
+    const { ask } = strictBackend((request) =>
+      callIn(request)?.extra?.['reasoning_content'] === undefined ? undefined : refused(words, { status: 500 }),
+    );
+    const { requests } = await ask({ messages: [user, said('I look.', { reasoning_content: 'hm', name: 'n' }), result('a')] });
+    expect(repeatOf(requests).messages[1]).toEqual(said('I look.', { name: 'n' }));
+  });
+
+  it('lose their text where the model takes none beside calls', async () => {
+    const words = 'Assistant message must have either content or tool_calls, but not both.';
+    const { ask } = strictBackend((request) => (callIn(request)?.content === null ? undefined : words));
+    const { requests } = await ask({ messages: [user, said('I look.'), result('a')] });
+    expect(requests.map((request) => callIn(request)?.content)).toEqual(['I look.', null]);
+  });
+});
+
 describe('functions of a model that reasons', () => {
   const newer =
     "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.";
