@@ -5,7 +5,7 @@ import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning, type ReasoningPiece } from '../answers/split-reasoning.ts';
 import type { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
-import { endOf, finishEvents, requireEnded } from '../answers/finish-reasons.ts';
+import { endOf, finishEvents, moreExactReason, requireEnded } from '../answers/finish-reasons.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
@@ -160,7 +160,8 @@ export class CompletionReader {
     if (choice === undefined) return;
     const reason = wire['finish_reason'];
     // Some servers write `null` as a word until the end.
-    if (typeof reason === 'string' && reason !== '' && reason !== 'null') choice.finish = reason;
+    if (typeof reason === 'string' && reason !== '' && reason !== 'null')
+      choice.finish = moreExactReason(reason, wire['native_finish_reason']);
     // Some servers end a stream with the complete message again; it counts only if there were no deltas.
     const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
     choice.hasEnd ||= choice.finish !== undefined && !isThere(wire['message']);
