@@ -60,6 +60,7 @@ export class CompletionReader {
   readonly #choices = new Map<number, Choice>();
   readonly #seenFields = new Set<string>();
   #usage: Usage | undefined;
+  #hasEmptyList = false;
 
   constructor(context: CompletionContext) {
     this.#context = context;
@@ -70,8 +71,12 @@ export class CompletionReader {
     return this.#choices.size > 0 && this.#choices.values().every((choice) => choice.finish !== undefined);
   }
 
-  /** Whether any choice has a message, even an empty one, or says how it ended: without either there is no answer. */
+  /**
+   * Whether any choice has a message, even an empty one, or says how it ended: without either there is no answer. An empty list of choices with usage is an
+   * answer in which the model said nothing (Gemini).
+   */
   get hasMessages(): boolean {
+    if (this.#choices.size === 0 && this.#hasEmptyList && this.#usage !== undefined) return true;
     const said = [...this.#choices.values()].map((choice) => choice.hasDelta || choice.hasEnd);
     return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
   }
@@ -86,6 +91,7 @@ export class CompletionReader {
       events.push({ type: 'extra', level: 'response', fields });
     }
     const choices = Array.isArray(payload['choices']) ? payload['choices'] : [];
+    this.#hasEmptyList ||= Array.isArray(payload['choices']) && choices.length === 0;
     for (const [position, wire] of choices.entries()) if (isJsonObject(wire)) this.#readChoice(wire, position, events);
     return events;
   }
