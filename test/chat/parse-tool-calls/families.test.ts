@@ -45,6 +45,7 @@ const forms: [family: string, text: string, calls: unknown[]][] = [
   ['capitals', `<TOOL_CALL>${json}</TOOL_CALL>`, [time]],
   ['a hyphen', `<tool-call>${json}</tool-call>`, [time]],
   ['tool_use', '<tool_use>{"name": "get_time", "input": {"zone": "UTC"}}</tool_use>', [time]],
+  ["Cherry Studio's prompt", '<tool_use>\n  <name>get_time</name>\n  <arguments>{"zone": "UTC"}</arguments>\n</tool_use>', [time]],
   ['functionary, named', '<function name="get_time">{"zone": "UTC"}</function>', [time]],
   [
     'DeepSeek R1',
