@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AssistantMessage, ChatMessage, ContentPart, ToolMessage } from '../../../../src/core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ChatMessage, type ContentPart, type ToolMessage } from '../../../../src/core/chat/chat.ts';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import type { ModelRequest } from '../../../../src/core/models/model.ts';
 import { refused, shownMessages, strictBackend } from '../../../_support/strict-backend.ts';
@@ -254,6 +254,18 @@ describe('results of calls', () => {
       hasParts(request) ? 'content must be a string' : undefined,
     );
     expect(sent).toEqual(['user: q', 'assistant: null', 'tool: a\nb']);
+  });
+
+  it('become texts together with the parts of other messages, where these are texts', async () => {
+    const [first, second] = [
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ];
+    const isParted = ({ messages }: ModelRequest): boolean =>
+      messages.some(({ content }) => Array.isArray(content) && content.length === 2);
+    const { ask } = strictBackend((request) => (isParted(request) ? 'messages[0]: invalid type: sequence, expected a string' : undefined));
+    const { requests } = await ask({ messages: [user([first, second]), answer('ok'), user([picture])] });
+    expect(requests.at(-1)?.messages).toEqual([user(textOf([first, second])), answer('ok'), user([picture])]);
   });
 
   it('keep their pictures where the server takes them', async () => {
