@@ -5,6 +5,7 @@ import { callIdRemedy } from './remedies/known/call-ids.ts';
 import { callerFunctionRemedy } from './remedies/known/caller-functions.ts';
 import { effortRemedy } from './remedies/known/effort.ts';
 import { functionRemedy } from './remedies/known/function-schemas.ts';
+import { messagesWithCallsRemedy } from './remedies/known/messages-with-calls.ts';
 import { outputFormRemedy } from './remedies/known/output-form.ts';
 import { parameterRemedy, usageRemedy } from './remedies/known/parameters.ts';
 import { systemRemedy } from './remedies/known/system-messages.ts';
@@ -31,6 +32,7 @@ export interface BackendForm {
 function remediesFor({ profile, forms = openAiForms }: BackendForm, convertsCallers: boolean): readonly Remedy[] {
   return [
     thoughtsRemedy,
+    messagesWithCallsRemedy,
     callIdRemedy,
     textResultsRemedy,
     systemRemedy,

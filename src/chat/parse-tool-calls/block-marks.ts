@@ -40,7 +40,9 @@ const miniMax = ']<]minimax[>[';
 /** Marks around calls. One block may stand in another. */
 const blocks: BlockMark[] = [
   ...['tool_call', 'tool_calls', 'tool_call:opensource', 'tool_calls:opensource'].map(tagBlock),
-  ...['function_call', 'function_calls', 'longcat_tool_call', 'TOOLCALL', 'use_mcp_tool'].map(tagBlock),
+  ...['function_call', 'function_calls', 'longcat_tool_call', 'TOOLCALL', 'TOOL_CALL', 'tool-call', 'tool_use', 'use_mcp_tool'].map(
+    tagBlock,
+  ),
   ...['seed:tool_call', 'minimax:tool_call', 'atem:function_calls', 'antml:function_calls'].map(tagBlock),
   ...['function_calls', 'tool_calls'].flatMap((name) => bothBars(`｜DSML｜${name}`).map(tagBlock)),
   { open: '<functioncall>', closes: ['</functioncall>', '<|endoftext|>'] },
@@ -52,6 +54,8 @@ const blocks: BlockMark[] = [
   { open: '<|python_tag|>', closes: ['<|eom_id|>', '<|eot_id|>'] },
   { open: '<|python_start|>', closes: ['<|python_end|>'] },
   { open: '<|tool_calls_section_begin|>', closes: ['<|tool_calls_section_end|>'] },
+  { open: '[TOOL_CALL]', closes: ['[/TOOL_CALL]'] },
+  { open: '[TOOL_REQUEST]', closes: ['[END_TOOL_REQUEST]'] },
   { open: '[TOOL_CALLS]', closes: ['[/TOOL_CALLS]', '</s>'] },
   ...['<｜tool▁calls▁begin｜>', '<｜tool▁calls｜>'].flatMap(bothBars).map((open) => ({ open, closes: deepSeekEnds })),
   { open: '<｜tool_calls_begin｜>', closes: stepEnds },

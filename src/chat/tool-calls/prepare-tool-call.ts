@@ -170,13 +170,26 @@ export function checkArguments(args: JsonObject, schema: JsonObject, { caller, s
   return checkValue(args, schema, { caller: caller.id, signal });
 }
 
-/** Models send an empty string for functions without arguments. JSON text within a JSON string is decoded once. */
+/** What models and servers send for functions without arguments. */
+const noArguments: ReadonlySet<string> = new Set(['', 'null', 'None', '[]', '""']);
+
+/** JSON text within a JSON string is decoded once. */
 function parseArguments(text: string): JsonObject | undefined {
-  if (text.trim() === '' || text.trim() === 'null') return {};
-  const value = parseWritten(text);
+  if (noArguments.has(text.trim())) return {};
+  const value = parseWritten(text) ?? parseWritten(withoutMarks(text));
   const decoded = typeof value === 'string' ? parseWritten(value) : value;
   if (!isJsonObject(decoded) || isDeeperThan(decoded, limits.jsonDepth)) return undefined;
   return decoded;
+}
+
+/** What may stand behind a complete object where a server has cut the call out of a text: the marks that end calls, messages and fences. */
+const endMarks = /^(?:\s|```|<\/[\w:-]{1,40}>|<\|[^<>|]{1,40}\|>){1,20}$/u;
+const fence = /^\s{0,20}```(?:json)?\s{0,20}$/u;
+
+function withoutMarks(text: string): string {
+  const [start, end] = [text.indexOf('{'), text.lastIndexOf('}') + 1];
+  const [before, behind] = [text.slice(0, Math.max(start, 0)), text.slice(end)];
+  return endMarks.test(behind) && (before.trim() === '' || fence.test(before)) ? text.slice(start, end) : text;
 }
 
 function parseWritten(text: string): JsonValue | undefined {

@@ -1,4 +1,5 @@
 import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat/chat.ts';
+import { isBlank } from '../../shared/text/is-blank.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
@@ -40,7 +41,7 @@ function addToTurn(event: ChatEvent, turn: Turn): boolean {
       return false;
     case 'text':
       turn.text += event.text;
-      if (event.text.trim() !== '') turn.isSilent = false;
+      if (!isBlank(event.text)) turn.isSilent = false;
       return true;
     case 'reasoning':
       if (event.field !== undefined) addReasoning(turn, event.text, event.field);

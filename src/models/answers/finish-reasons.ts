@@ -18,6 +18,13 @@ const words: Readonly<Record<KnownEnd, readonly string[]>> = {
     'eos_token',
     'end_of_text',
     'stop_sequence',
+    'stop_sequence_reached',
+    'stop_token',
+    // LM Studio and proxies of Ollama, Baidu.
+    'end',
+    'end_of_turn',
+    'done',
+    'normal',
     // Anthropic, Bedrock.
     'end_turn',
     'pause_turn',
@@ -39,6 +46,10 @@ const words: Readonly<Record<KnownEnd, readonly string[]>> = {
     'max_new_tokens',
     'max_completion_tokens',
     'max_length',
+    'maximum_tokens',
+    // watsonx.
+    'token_limit',
+    'context_length_exceeded',
     // Mistral, Cohere, Anthropic and Z.ai.
     'model_length',
     'error_limit',
@@ -54,7 +65,10 @@ const words: Readonly<Record<KnownEnd, readonly string[]>> = {
     // Z.ai, Cohere.
     'sensitive',
     'error_toxic',
+    // GigaChat.
+    'blacklist',
     // Gemini.
+    'model_armor',
     'safety',
     'recitation',
     'blocklist',
@@ -72,6 +86,7 @@ const words: Readonly<Record<KnownEnd, readonly string[]>> = {
     'error',
     'user_cancel',
     'timeout',
+    'time_limit',
     // DeepSeek, Z.ai.
     'insufficient_system_resource',
     'network_error',
@@ -99,10 +114,19 @@ const ends: ReadonlyMap<string, KnownEnd> = new Map(
 /** The longest part of an unknown word that a warning shows. */
 const shownCharacters = 60;
 
-/** Only the part before a colon counts: Gemini adds a detail after it. No word is a success, because the stream ended properly. */
+/**
+ * Only the part before a colon counts: Gemini adds a detail after it. No word is a success, because the stream ended properly. What calls itself an error is
+ * none, whatever else it says.
+ */
 export function endOf(reason: string | undefined): AnswerEnd {
-  const word = plain((reason ?? '').split(':', 1)[0] ?? '');
-  return word === '' ? 'success' : (ends.get(word) ?? 'unknown');
+  const word = plain((reason ?? '').split(':', 1)[0] ?? '').replace(/^finishreason/, '');
+  if (word === '') return 'success';
+  return ends.get(word) ?? (word.endsWith('error') ? 'broken' : 'unknown');
+}
+
+/** `native`: the word of the provider behind a router, which reports what a provider could not read only as an error. */
+export function moreExactReason(reason: string, native: unknown): string {
+  return typeof native === 'string' && endOf(reason) === 'broken' && endOf(native) === 'unreadable' ? native : reason;
 }
 
 /** The finish reason for clients. Some servers send `stop` with calls, and `tool_calls` without any. */

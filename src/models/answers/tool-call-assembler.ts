@@ -1,5 +1,5 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { makeCallId } from '../../shared/text/call-ids.ts';
 import type { OutputLimit } from './output-limit.ts';
@@ -212,16 +212,23 @@ function append(call: OpenCall, { text, isWhole }: Fragment): void {
   call.progress.feed(kept);
 }
 
+function toIndex(index: JsonValue | undefined): number | undefined {
+  if (typeof index === 'string' && /^\d{1,4}$/.test(index)) return Number(index);
+  return typeof index === 'number' ? index : undefined;
+}
+
 function toFragment(value: unknown): Fragment | undefined {
   if (!isJsonObject(value)) return undefined;
   const body = isJsonObject(value['function']) ? value['function'] : value;
+  // Some servers repeat the word of the schema.
+  const args = body['arguments'] ?? body['parameters'];
   const id = typeof value['id'] === 'number' ? String(value['id']) : value['id'];
   return {
     id: typeof id === 'string' ? id.trim() : '',
-    index: typeof value['index'] === 'number' ? value['index'] : undefined,
-    name: typeof body['name'] === 'string' ? body['name'] : '',
-    text: toText(body['arguments']),
-    isWhole: isJsonObject(body['arguments']),
+    index: toIndex(value['index']),
+    name: typeof body['name'] === 'string' ? withoutTokens(body['name']) : '',
+    text: toText(args),
+    isWhole: isJsonObject(args),
     ...(isJsonObject(value['extra_content']) && toExtra(value['extra_content'])),
   };
 }
@@ -286,4 +293,10 @@ class ObjectProgress {
       this.isComplete = this.#depth <= 0;
     }
   }
+}
+
+/** Servers whose parser of harmony is confused leave its tokens behind the name: `search<|channel|>commentary`. */
+function withoutTokens(name: string): string {
+  const at = name.indexOf('<|');
+  return at <= 0 ? name : name.slice(0, at);
 }

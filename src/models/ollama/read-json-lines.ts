@@ -4,6 +4,7 @@ import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
 import { isDeeperThan, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
+import { messageInOwnField } from '../transport/unreadable-call.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 /** A streamed answer as JSON lines; the line with `done` is the last one. */
@@ -73,6 +74,6 @@ export class JsonLines implements AnswerStream {
 export function requireAnswer(value: JsonValue, client: BackendClient): JsonObject {
   if (!isJsonObject(value) || isDeeperThan(value, limits.jsonDepth)) throw client.invalid('sent JSON that is not an answer');
   const error = ownValue(value, 'error');
-  if (error === undefined || error === null) return value;
+  if ((error === undefined || error === null) && messageInOwnField(value) === undefined) return value;
   throw client.reported(value);
 }

@@ -5,7 +5,7 @@ import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning, type ReasoningPiece } from '../answers/split-reasoning.ts';
 import type { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
-import { endOf, finishEvents, requireEnded } from '../answers/finish-reasons.ts';
+import { endOf, finishEvents, moreExactReason, requireEnded } from '../answers/finish-reasons.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
@@ -62,6 +62,7 @@ export class CompletionReader {
   readonly #choices = new Map<number, Choice>();
   readonly #seenFields = new Set<string>();
   #usage: Usage | undefined;
+  #hasEmptyList = false;
 
   constructor(context: CompletionContext) {
     this.#context = context;
@@ -72,8 +73,12 @@ export class CompletionReader {
     return this.#choices.size > 0 && this.#choices.values().every((choice) => choice.finish !== undefined);
   }
 
-  /** Whether any choice has a message, even an empty one, or says how it ended: without either there is no answer. */
+  /**
+   * Whether any choice has a message, even an empty one, or says how it ended: without either there is no answer. An empty list of choices with usage is an
+   * answer in which the model said nothing (Gemini).
+   */
   get hasMessages(): boolean {
+    if (this.#choices.size === 0 && this.#hasEmptyList && this.#usage !== undefined) return true;
     const said = [...this.#choices.values()].map((choice) => choice.hasDelta || choice.hasEnd);
     return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
   }
@@ -88,6 +93,7 @@ export class CompletionReader {
       events.push({ type: 'extra', level: 'response', fields });
     }
     const choices = Array.isArray(payload['choices']) ? payload['choices'] : [];
+    this.#hasEmptyList ||= Array.isArray(payload['choices']) && choices.length === 0;
     for (const [position, wire] of choices.entries()) if (isJsonObject(wire)) this.#readChoice(wire, position, events);
     return events;
   }
@@ -167,7 +173,8 @@ export class CompletionReader {
     if (choice === undefined) return;
     const reason = wire['finish_reason'];
     // Some servers write `null` as a word until the end.
-    if (typeof reason === 'string' && reason !== '' && reason !== 'null') choice.finish = reason;
+    if (typeof reason === 'string' && reason !== '' && reason !== 'null')
+      choice.finish = moreExactReason(reason, wire['native_finish_reason']);
     // Some servers end a stream with the complete message again; it counts only if there were no deltas.
     const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
     choice.hasEnd ||= choice.finish !== undefined && !isThere(wire['message']);

@@ -59,7 +59,7 @@ export function createOpenAiBackend(
     };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (received) => {
-      const found = findKind(received);
+      const found = findKind(received, request.stream ? 'events' : undefined);
       const { kind, response } = found instanceof Promise ? await found : found;
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       const reader = new CompletionReader({ client, meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });

@@ -24,7 +24,7 @@ export function findWords(refusal: GatewayError, wordings: readonly RegExp[]): s
  * vLLM answer so when they cannot read their own model's call, or when its output leaves the grammar.
  */
 const aboutOutput =
-  /failed[_ ]generation|tool_use_failed|\braw ?[=:]|\b(?:generated|generation)\b|(?<!request )\barguments?\b|\b(?:tool|function)[- ]calls?\b|\btool_calls\b|\b(?:do|does|did)(?: not|n't) (?:match|conform|satisfy|comply)|failed to (?:parse|validate|generate) (?:input|output|response|message|json\b(?! ?schema))|failed to call a function|\bmodel(?:'s)? (?:output|response|answer|wrote)\b|unexpected end of (?:json )?input|unterminated|\bgrammar stack\b|\baccept(?:ing|ed)? (?:piece|token)|\badvance (?:the )?fsm\b/i;
+  /failed[_ ]generation|tool_use_failed|\braw ?[=:]|\bgenerated\b|(?<!parser )\bgeneration\b|(?<!request )\barguments?\b|\b(?:tool|function)[- ]calls?\b|\btool_calls\b|\b(?:do|does|did)(?: not|n't) (?:match|conform|satisfy|comply)|failed to (?:parse|validate|generate) (?:input|output|response|message|json\b(?! ?schema))|failed to call a function|\bmodel(?:'s)? (?:output|response|answer|wrote)\b|unexpected end of (?:json )?input|unterminated|\bgrammar stack\b|\baccept(?:ing|ed)? (?:piece|token)|\badvance (?:the )?fsm\b/i;
 
 export function isAboutOutput(text: string): boolean {
   return aboutOutput.test(text);
@@ -41,4 +41,4 @@ export function mayBeOutput(refusal: string, words: string): boolean {
 
 /** A server that cannot make a grammar of a schema. Nothing quoted stands between these words. */
 export const aboutMakingGrammar =
-  /\b(?:pars(?:e|ing)|initializ(?:e|ing)|compil(?:e|ing)|build(?:ing)?|convert(?:ing)?|load(?:ing)?|invalid|unsupported)\b[^.:'"`]{0,30}\b(?:grammar|json[ _]?schema)\b|\bjson[ _]?schema\b[^.:'"`]{0,30}\b(?:not supported|unsupported|invalid|conversion)\b|\b(?:grammar|json[ _]?schema) (?:is )?(?:invalid|not supported)|\bgrammar (?:compilation|conversion)\b|invalid_function_parameters|\btools?\b[^'"`]{0,60}\bunmarshal|unmarshal[^'"`]{0,80}\btools?\b/i;
+  /\b(?:pars(?:e|ing)|initializ(?:e|ing)|compil(?:e|ing)|build(?:ing)?|convert(?:ing)?|load(?:ing)?|invalid|unsupported)\b[^.:'"`]{0,30}\b(?:grammar|json[ _]?schema)\b|\bjson[ _]?schema\b[^.:'"`]{0,30}\b(?:not supported|unsupported|invalid|conversion)\b|\b(?:grammar|json[ _]?schema) (?:is )?(?:invalid|not supported)|\bgrammar (?:compilation|conversion)\b|\binvalid[_ ](?:tool )?function[_ ]parameters\b|\btools? with (?:mixed values for )?['"`]?strict\b|\btools?\b[^'"`]{0,60}\bunmarshal|unmarshal[^'"`]{0,80}\btools?\b/i;

@@ -44,7 +44,8 @@ function convertType(type: string, { schema, values, convert, convertProperties 
     ...Object.fromEntries(bounds.flatMap((key) => (typeof schema[key] === 'number' ? [[key, schema[key]]] : []))),
     ...(type === 'array' && { items: convert(isJsonObject(items) ? items : { type: 'string' }) }),
   };
-  if (type === 'object' && isJsonObject(properties)) {
+  // Empty `properties` are refused, at every depth.
+  if (type === 'object' && isJsonObject(properties) && Object.keys(properties).length > 0) {
     Object.assign(result, convertProperties());
     if (Array.isArray(required) && required.length > 0)
       result['required'] = required.filter((name) => typeof name === 'string' && Object.hasOwn(properties, name));

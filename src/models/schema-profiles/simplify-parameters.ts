@@ -44,7 +44,8 @@ function convertSchema({ schema, types, choices, values = [], description, conve
     ...(isTextChoice && { enum: texts }),
     ...(type === 'array' && { items: convert(isJsonObject(items) ? items : { type: 'string' }) }),
   };
-  if (type === 'object' && isJsonObject(properties))
+  // Gemini refuses empty `properties`, at every depth.
+  if (type === 'object' && isJsonObject(properties) && Object.keys(properties).length > 0)
     Object.assign(result, convertProperties(), Array.isArray(required) && required.length > 0 && { required });
   const isDescribed = values.length > 0 && !isTextChoice;
   return describeDropped(result, {

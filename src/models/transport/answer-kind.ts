@@ -20,14 +20,14 @@ function kindByType({ headers }: OutboundResponse): AnswerKind {
 
 /**
  * What an answer is, by its content type, or by its first bytes if that is missing or of another kind: servers and proxies send both as `text/plain`.
- * What is read to find out is in the body of the returned answer.
+ * Where events were asked for, JSON is examined too. What is read to find out is in the body of the returned answer.
  */
-export function findKind(response: OutboundResponse): MaybePromise<{ kind: AnswerKind; response: OutboundResponse }> {
+export function findKind(response: OutboundResponse, expected?: 'events'): MaybePromise<{ kind: AnswerKind; response: OutboundResponse }> {
   const kind = kindByType(response);
-  return kind === undefined ? examine(response) : { kind, response };
+  return kind === undefined || (kind === 'json' && expected === 'events') ? examine(response, kind) : { kind, response };
 }
 
-async function examine(response: OutboundResponse): Promise<{ kind: AnswerKind; response: OutboundResponse }> {
+async function examine(response: OutboundResponse, stated: AnswerKind): Promise<{ kind: AnswerKind; response: OutboundResponse }> {
   const { body } = response;
   const pieces = body[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
@@ -40,7 +40,7 @@ async function examine(response: OutboundResponse): Promise<{ kind: AnswerKind; 
     text = new TextDecoder().decode(Buffer.concat(read)).trimStart();
   }
   const replayed = isEnded ? replay(read) : replay(read, pieces);
-  return { kind: kindOfText(text), response: { ...response, body: new GeneratedBody(replayed, body) } };
+  return { kind: kindOfText(text) ?? stated, response: { ...response, body: new GeneratedBody(replayed, body) } };
 }
 
 function kindOfText(text: string): AnswerKind {

@@ -4,7 +4,7 @@ import { readText, type OutboundResponse } from '../../core/outbound.ts';
 import { findToolsRefusal } from '../../shared/refusals/tools-refusal.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { isContextOverflow } from './context-overflow.ts';
-import { findUnreadableCall, type UnreadableCall } from './unreadable-call.ts';
+import { findUnreadableCall, messageInOwnField, type UnreadableCall } from './unreadable-call.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { parseJson } from '../../shared/json/parse-exactly.ts';
 
@@ -175,13 +175,14 @@ function parseErrorReport(body: unknown, contentType: string): ErrorReport {
     return { message: text, isJson: false, unreadableCall: findUnreadableCall(undefined, text) };
   }
   const error = isJsonObject(whole['error']) ? whole['error'] : whole;
-  const message = describe(error, maxReportDepth);
+  const message = describe(error, maxReportDepth) ?? messageInOwnField(error);
+  const cause = rawCause(error);
   return {
-    message: message === undefined ? undefined : message + rawCause(error),
+    message: message === undefined || cause === undefined ? message : `${message}: ${cause}`,
     status: toStatus(error),
     words: wordsOf(error),
     isJson: true,
-    unreadableCall: findUnreadableCall(error, message),
+    unreadableCall: findUnreadableCall(error, message) ?? findInCause(cause),
     param: typeof error['param'] === 'string' && error['param'] !== '' ? error['param'] : undefined,
   };
 }
@@ -211,10 +212,18 @@ function describe(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** OpenRouter reports "Provider returned error" and has the provider's own message in another field. */
-function rawCause(error: JsonObject): string {
+/** OpenRouter reports "Provider returned error" and has the provider's own report in another field. */
+function rawCause(error: JsonObject): string | undefined {
   const raw = isJsonObject(error['metadata']) ? error['metadata']['raw'] : undefined;
-  return typeof raw === 'string' && raw !== '' && !raw.trimStart().startsWith('<') ? `: ${raw}` : '';
+  return typeof raw === 'string' && raw !== '' && !raw.trimStart().startsWith('<') ? raw : undefined;
+}
+
+function findInCause(cause: string | undefined): UnreadableCall | undefined {
+  if (cause === undefined) return undefined;
+  const report = parseJson(cause);
+  if (!isJsonObject(report)) return findUnreadableCall(undefined, cause);
+  const error = isJsonObject(report['error']) ? report['error'] : report;
+  return findUnreadableCall(error, describe(error, maxReportDepth));
 }
 
 function toStatus(error: JsonObject): number | undefined {

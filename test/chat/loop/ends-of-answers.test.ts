@@ -79,10 +79,11 @@ describe('an answer that says nothing', () => {
   it.each([
     ['nothing', nothing],
     ['blanks', blank],
+    ['a space of no width', says('\u200b\n')],
     ['thoughts', thinking],
   ])('and has %s is requested once more, with the functions', async (_what, silent) => {
     const { text, model } = await run([silent, says('Here.')]);
-    expect(text.trim()).toBe('Here.');
+    expect(text.replaceAll(/[\s\u200b]/gu, '')).toBe('Here.');
     expect(model.requests.map(({ tools, purpose }) => [tools.length, purpose?.reason])).toEqual([
       [2, undefined],
       [2, 'no_words'],

@@ -319,6 +319,11 @@ export const callForms: CallForm[] = [
         '\n',
       ),
   },
+  {
+    name: 'Nova',
+    write: (calls) => each(calls, (one) => qwenCoder(one).replaceAll(/<(\/?)(function|parameter)/g, '<$1__$2'), '\n'),
+  },
+  { name: 'LM Studio', write: (calls) => each(calls, (one) => `[TOOL_REQUEST]${call(one)}[END_TOOL_REQUEST]`, '\n') },
 ];
 
 export function writtenIn(

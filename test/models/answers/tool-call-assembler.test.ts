@@ -41,6 +41,17 @@ const cases: [title: string, fragments: unknown[], calls: string[]][] = [
     ['own_1 roll_dice {}', 'own_2 roll_dice {}'],
   ],
   [
+    'indexes as texts',
+    [fragment('0', 'a', 'get_time', ''), fragment('1', 'b', 'get_weather', ''), fragment('0', undefined, undefined, '{"z":1}')],
+    ['a get_time {"z":1}', 'b get_weather {}'],
+  ],
+  [
+    'arguments under the word of the schema',
+    [{ index: 0, id: 'a', function: { name: 'get_time', parameters: { z: 1 } } }],
+    ['a get_time {"z":1}'],
+  ],
+  ['tokens behind the name', [fragment(0, 'a', 'get_time<|channel|>commentary', '{"z":1}')], ['a get_time {"z":1}']],
+  [
     'index 0 for all',
     [fragment(0, 'a', 'get_time', '{"z":1}'), fragment(0, 'b', 'get_time', '{"z":2}')],
     ['a get_time {"z":1}', 'b get_time {"z":2}'],

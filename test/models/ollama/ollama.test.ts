@@ -133,6 +133,11 @@ describe('a streamed answer', () => {
     await expect(ask({ tools: [addTool] })).rejects.toMatchObject({ code: 'model_call_unreadable' });
   });
 
+  it('says so too where the failure is reported in a field of its own', async () => {
+    server.answers.push([{ line: { 'error parsing tool call': "invalid character 'c' looking for beginning of value" } }]);
+    await expect(ask({ tools: [addTool] })).rejects.toMatchObject({ code: 'model_call_unreadable' });
+  });
+
   it('finds a call in the last line, and leaves "length" as it is', async () => {
     server.answers.push([
       ollamaLine({ tool_calls: [{ function: { name: 'add', arguments: {} } }] }, { done: true, done_reason: 'length' }),

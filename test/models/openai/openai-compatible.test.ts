@@ -437,6 +437,14 @@ describe('one whole answer', () => {
     expect(await ask(connect(server), { stream: isStream })).toEqual({ events: expected, error: undefined });
   });
 
+  it('may be an empty list of choices with usage, in which the model has said nothing', async () => {
+    const silence = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 } };
+    for (const [isStream, script] of [[false, respond(200, silence)] as const, [true, stream(events(silence, '[DONE]'))] as const]) {
+      const server = await upstream(script);
+      expect(fold((await ask(connect(server), { stream: isStream })).events)).toMatchObject({ text: '', finish: ['stop'] });
+    }
+  });
+
   it('may come as a stream', async () => {
     const server = await upstream(stream(hello));
     expect(fold((await ask(connect(server), { stream: false })).events)).toMatchObject({ text: 'Hello', finish: ['stop'] });
@@ -446,6 +454,7 @@ describe('one whole answer', () => {
   it.each([
     ['a part of JSON', respond(200, '{"choices":[', { 'content-type': 'application/json' })],
     ['no choices', respond(200, { choices: [] })],
+    ['a choice that is none, with usage', respond(200, { choices: [null], usage: { prompt_tokens: 5, completion_tokens: 0 } })],
     ['a choice without a message and an end', respond(200, { choices: [{ index: 0 }] })],
     ['a message that is null, without an end', respond(200, { choices: [{ index: 0, message: null, finish_reason: null }] })],
     ['a message that is a text', respond(200, { choices: [{ index: 0, message: 'Hello', finish_reason: 'stop' }] })],
@@ -482,6 +491,7 @@ describe('one whole answer', () => {
   ];
 
   it.each<[string, boolean, Script]>([
+    ['a stream as JSON', true, stream(hello, { headers: { 'content-type': 'application/json' } })],
     ['a stream as text/plain', true, stream(hello, { headers: { 'content-type': 'text/plain' } })],
     ['a stream without a type, in single bytes', true, [head(200, {}), ...Array.from(plainStream), { act: 'finish' }]],
     [

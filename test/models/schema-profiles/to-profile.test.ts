@@ -138,6 +138,7 @@ describe('Gemini', () => {
     ['items for every list', { type: 'array', items: { type: 'array' } }, { type: 'array', items: { type: 'array', items: text } }],
     ['choices of numbers in words', { type: 'integer', enum: [1, 2] }, { type: 'integer', description: 'One of: 1, 2.' }],
     ['formats it does not know in words', { type: 'string', format: 'uuid' }, { type: 'string', description: 'Format: uuid.' }],
+    ['no empty properties', { type: 'object', properties: {} }, { type: 'object' }],
     ['a type for anything', {}, text],
   ])('%s', (_, schema, expected) => {
     expect(argument(schema, 'gemini')).toEqual(expected);

@@ -1,3 +1,4 @@
+import { isBlank } from '../../../shared/text/is-blank.ts';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
@@ -238,7 +239,7 @@ class LeakReader {
 
   #addText(event: ModelEvent): void {
     this.read.push(event);
-    if (event.type !== 'text' || event.text.trim() === '') return;
+    if (event.type !== 'text' || isBlank(event.text)) return;
     this.hasSpoken = true;
     this.said = (this.said + event.text).slice(-searchedWords);
     this.leakedAmid = this.leaked.length;

@@ -3,12 +3,13 @@ import type { ReadContext } from '../read-context.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { readTagged } from './named-calls.ts';
 
-export const serverOpenings = ['<server_name>', '<tool_name>'];
+/** Of the server, and of its function. */
+export const serverOpenings = ['<server_name>', '<tool_name>', '<name>'];
 const argumentsOpen = '<arguments>';
 const argumentsClose = '</arguments>';
 const maxName = 256;
 
-/** Cline: `<server_name>s</server_name><tool_name>f</tool_name><arguments>{…}</arguments>`. */
+/** Cline: `<server_name>s</server_name><tool_name>f</tool_name><arguments>{…}</arguments>`; Cherry Studio: `<name>f</name>` instead. */
 export function readServerCall(context: ReadContext, at: number): Reading {
   const { input } = context;
   const names = new Map<string, string>();
@@ -21,7 +22,7 @@ export function readServerCall(context: ReadContext, at: number): Reading {
     names.set(open, name.text);
     position = input.skipSpace(name.end);
   }
-  const name = plainName(names.get('<tool_name>') ?? '');
+  const name = plainName(names.get('<tool_name>') ?? names.get('<name>') ?? '');
   if (name === '' || !input.startsWith(argumentsOpen, position)) return noCall(position);
   const start = input.skipSpace(position + argumentsOpen.length);
   const reading = readJsonArguments(context, start, name);

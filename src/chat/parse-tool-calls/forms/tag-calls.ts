@@ -49,6 +49,7 @@ const miniMax = ']<]minimax[>[';
 const forms: TagForm[] = [
   tagForm('function', '>'),
   tagForm('function', '"', { short: true }),
+  tagForm('function', '>', { prefix: '__' }),
   ...['', '｜DSML｜', '|DSML|', 'atem:', 'steptml:', 'antml:'].map((prefix) => tagForm('invoke', '"', { prefix })),
   {
     open: '<|open|>call tool="',
@@ -88,8 +89,11 @@ interface OpenCall {
 export function readTagCall(context: ReadContext, at: number): Reading {
   const { input } = context;
   const form = tagForms.at(input, at);
-  const head = form && readTag(input, at + form.open.length, form);
-  if (form === undefined || typeof head !== 'object') return noCall(at + 1);
+  if (form === undefined) return noCall(at + 1);
+  const unended = form.open === '<function=' ? readUnendedTag(context, at, form) : undefined;
+  if (unended !== undefined) return unended;
+  const head = readTag(input, at + form.open.length, form);
+  if (typeof head !== 'object') return noCall(at + 1);
   const call = { at, form, name: plainName(head.name) };
   if (form.elementMark !== undefined) return readElementCall(context, call, head.end);
   const { json } = form;
@@ -102,6 +106,26 @@ export function readTagCall(context: ReadContext, at: number): Reading {
   const inner = json === undefined ? undefined : input.firstOf([json.close], closeAt);
   const after = input.skipSpace(closeAt + (inner?.length ?? 0));
   const end = input.startsWith(form.close, after) ? after + form.close.length : reading.end;
+  return withText(reading, input.text.slice(at, end), end);
+}
+
+/** What Llama writes instead of the end of the tag: `<function=f={…}</function>`, `<function=f({…})</function>`, `<function=f {…} </function>`. */
+const insteadOfEnd: ReadonlySet<string> = new Set(['=', '(', ',', ' ']);
+
+/** Undefined: the tag is not such a one. */
+function readUnendedTag(context: ReadContext, at: number, form: TagForm): Reading | undefined {
+  const { input } = context;
+  const start = at + form.open.length;
+  const nameEnd = input.nameEnd(start);
+  if (nameEnd === start || !insteadOfEnd.has(input.at(nameEnd))) return undefined;
+  const args = input.skipSpace(nameEnd + 1);
+  if (input.at(args) !== '{') return undefined;
+  const reading = readJsonArguments(context, args, plainName(input.text.slice(start, nameEnd)));
+  if (reading.type !== 'entries') return undefined;
+  let end = input.skipSpace(reading.end);
+  while (input.at(end) === ')' || input.at(end) === '>') end = input.skipSpace(end + 1);
+  if (!input.startsWith(form.close, end)) return undefined;
+  end += form.close.length;
   return withText(reading, input.text.slice(at, end), end);
 }
 

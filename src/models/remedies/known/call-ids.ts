@@ -13,12 +13,12 @@ type Form = 'nine' | 'short' | 'numbered';
 
 const wordings: readonly [Form, readonly RegExp[]][] = [
   ['numbered', [/\bfunctions\.\S{0,40}:\s?['"`{<]{0,2}(?:idx|index|number|\d)/i]],
-  ['nine', [/\blength of 9\b/i, /\b(?:9|nine)[ -](?:alphanumeric )?characters?\b/i, /\[a-zA-Z0-9\]\{9\}/]],
+  ['nine', [/\blength (?:of )?9\b/i, /\b(?:9|nine)[ -](?:alphanumeric )?characters?\b/i, /\[a-zA-Z0-9\]\{9\}/]],
   [
     'short',
     [
       /\b(?:tool[ _]?(?:calls?|use))\b[^{}]{0,60}\bids?\b[^{}]{0,80}\b(?:too long|maximum length|at most \d+ char|pattern|unique|duplicate)/i,
-      /\b(?:tool_?(?:call|use)_?id|call_id)\b[^{}]{0,120}\b(?:too long|maximum length|at most \d+ char|pattern|unique|duplicate)/i,
+      /\b(?:tool_?(?:call|use)_?id|call_id)\b[^{}]{0,120}\b(?:too long|maximum length|length less than|at most \d+ char|pattern|unique|duplicate)/i,
       /\bduplicate (?:tool[ _]?(?:call|use)[ _]?)?ids?\b/i,
     ],
   ],

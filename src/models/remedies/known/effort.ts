@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../../core/errors.ts';
 import type { Lesson } from '../../../core/models/lesson.ts';
 import type { ModelRequest } from '../../../core/models/model.ts';
-import { findWords, wordsOf } from '../refusal-wordings.ts';
+import { findWords, refusesRequest, wordsOf } from '../refusal-wordings.ts';
 import type { Recognised, Refused, Remedy } from '../remedy.ts';
 
 /** `none`: the effort is set to that; `left out`: no effort is sent, for servers that do not know `none`. */
@@ -19,8 +19,7 @@ export function refusesFunctionsWithReasoning(refusal: GatewayError): boolean {
 }
 
 function wordsOfRefusal(refusal: GatewayError): string | undefined {
-  const isOfRequest = refusal.code === 'tools_unsupported' || refusal.status === 400 || refusal.status === 422;
-  return isOfRequest ? findWords(refusal, aboutFunctionsWithReasoning) : undefined;
+  return refusal.code === 'tools_unsupported' || refusesRequest(refusal) ? findWords(refusal, aboutFunctionsWithReasoning) : undefined;
 }
 
 /** Offers functions without reasoning where a model takes only one of them. Some refuse both even if no effort was asked for. */

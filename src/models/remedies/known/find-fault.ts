@@ -17,7 +17,8 @@ const places = [/function_?declarations[[.](\d{1,3})/i, /\btools[[.](\d{1,3})/i,
 const aboutSchema =
   /schema|\bstrict\b|json|parameter|propert|items|\benum\b|\$ref|\$defs|grammar|unmarshal|function_?declaration|additionalProperties|additional_properties/i;
 /** llama.cpp and vLLM name no function. */
-const aboutGrammar = /\bgrammar\b|\bjson[ _]?schema\b|invalid_function_parameters|tools?\b.{0,60}\bunmarshal|unmarshal.{0,80}\btools?\b/i;
+const aboutGrammar =
+  /\bgrammar\b|\bjson[ _]?schema\b|\binvalid[_ ](?:tool )?function[_ ]parameters\b|\btools? with (?:mixed values for )?['"`]?strict\b|tools?\b.{0,60}\bunmarshal|unmarshal.{0,80}\btools?\b/i;
 /** A complaint about the schema of a function, in the server's own words: nothing quoted stands before the name. */
 const aboutSchemaOf = [
   /^[^'"`{}]{0,200}?\bschema\b[^'"`{}]{0,20}\b(?:for|of|in) (?:the )?((?:function|tool)s?:? ['"`]?([\w-]{1,64}))/i,

@@ -8,14 +8,19 @@ import { aboutAlternation, mergeTurns } from './turns.ts';
 
 /**
  * Where system messages go. `renamed`: where they are, but none of the role `developer`; `first`: all in one at the beginning; `in question`: in the
- * first user message.
+ * first user message; `as question`: the last one is the user message of a conversation that has none.
  */
-type Place = 'renamed' | 'first' | 'in question';
+type Place = 'renamed' | 'first' | 'in question' | 'as question';
 
 const aboutDeveloper = [
   /\bunknown variant ['"`]?developer\b/i,
   /\bdeveloper\b['"`]?,? (?:role )?is not (?:one of|a valid|valid|supported|allowed)/i,
   /\b(?:invalid|unsupported|unknown|unexpected|unrecognized)\b[^.]{0,20}\brole\b[^.]{0,4}['"`]?developer\b/i,
+  // Pydantic, Bedrock, Moonshot, and OpenAI's models without instructions.
+  /\b(?:input tag|value|got)\b[:= ]{0,3}['"`]?developer\b/i,
+  /\b(?:does not|doesn't|do not|don't) support ['"`]?developer\b/i,
+  // Groq.
+  /\bdiscriminator property ['"`]?role\b/i,
   /\bunexpected message role\b/i,
   /\bincorrect role information\b/i,
 ];
@@ -36,6 +41,8 @@ const aboutRole = [
   /\bdeveloper instructions? (?:is|are) not\b/i,
   /\bonly user and assistant roles are supported\b/i,
 ];
+/** Chat templates of Qwen. */
+const aboutQuestion = [/\bno user (?:query|message|prompt)\b[^.'"`]{0,20}\b(?:found|provided|given|in)\b/i];
 
 /** For chat templates that take one system message, and only at the beginning, or none at all. */
 export const systemRemedy: Remedy = {
@@ -53,6 +60,7 @@ function recognise({ refusal, sent }: Refused): Recognised | undefined {
     ['renamed', aboutDeveloper],
     ['first', aboutPlace],
     ['in question', aboutRole],
+    ['as question', aboutQuestion],
   ];
   for (const [place, wordings] of places) {
     const pointsAt = isMoved(sent, place) ? findWords(refusal, wordings) : undefined;
@@ -70,11 +78,14 @@ const messages: Record<Place, string> = {
   renamed: 'The model does not know the role developer; its messages are sent as system messages.',
   first: 'The model takes one system message at the beginning; all of them are sent in it, in their order.',
   'in question': 'The model takes no system message; it is sent at the beginning of the first user message.',
+  'as question': 'The model wants a user message; the last system message is sent as one.',
 };
 
 function lessonAbout(place: Place): Lesson {
   const warning = { code: 'messages_rearranged', message: messages[place] };
-  return { kind: 'system', subject: '', change: place, content: '', warning };
+  // About other conversations than those, so it holds beside them.
+  const subject = place === 'as question' ? place : '';
+  return { kind: 'system', subject, change: place, content: '', warning };
 }
 
 function isSystem({ role }: ChatMessage): boolean {
@@ -84,10 +95,13 @@ function isSystem({ role }: ChatMessage): boolean {
 function isMoved({ messages: given, completion }: ModelRequest, place: Place): boolean {
   if (completion !== undefined) return false;
   if (place === 'in question') return given.some(isSystem);
+  if (place === 'as question') return given.some(isSystem) && !given.some(({ role }) => role === 'user');
   return given.some((message, index) => message.role === 'developer' || (place === 'first' && index > 0 && isSystem(message)));
 }
 
 function moveSystem(given: readonly ChatMessage[], place: Place): ChatMessage[] {
+  if (place === 'as question')
+    return given.with(given.findLastIndex(isSystem), { role: 'user', content: given.findLast(isSystem)?.content ?? '' });
   if (place === 'renamed') return given.map((message) => (message.role === 'developer' ? { ...message, role: 'system' } : message));
   const system = given.filter(isSystem);
   const others = given.filter((message) => !isSystem(message));

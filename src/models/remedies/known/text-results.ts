@@ -4,14 +4,17 @@ import type { ModelRequest } from '../../../core/models/model.ts';
 import { findWords, refusesRequest } from '../refusal-wordings.ts';
 import type { Remedy } from '../remedy.ts';
 
-/** Servers that read the content of a tool message as one text, and OpenAI, which takes pictures from users only. */
+/** Servers that read the content of messages as one text, and OpenAI, which takes pictures from users only. */
 const aboutTexts = [
   /\bcontent\b.{0,40}\b(?:expected|expects|must be|should be|needs to be|has to be|is not|not) (?:of type |a |an |valid )*['"`]?(?:str|string|text)\b/i,
   /\binvalid type: sequence, expected a string\b/i,
   /\bcannot unmarshal array into Go struct field [\w.]*content\b/i,
   /\bcontent: invalid input\b/i,
   /\bvalue must be a string\b/i,
+  /\binput should be a valid string\b/i,
   /\bcan only concatenate str\b/i,
+  // The templates of llama.cpp.
+  /\b(?:method|filter|operator|test)\b[^.]{0,40}\bfor type array\b/i,
   /\bonly (?:allowed|supported|permitted|valid) (?:for|in|by|with) (?:messages with )?(?:the )?(?:role )?['"`]?user\b/i,
   /\b(?:only )?user messages (?:can|may) (?:contain|have|include)\b/i,
   /\bunsupported content\[\]\.type\b/i,
@@ -27,11 +30,12 @@ const lesson: Lesson = {
   content: '',
   warning: {
     code: 'messages_rearranged',
-    message: 'The model takes results of calls as text only; their pictures and files are sent in a user message after the results.',
+    message:
+      'The model takes messages as text only; their parts are sent as one text, and pictures and files in results of calls in a user message after the results.',
   },
 };
 
-/** For servers that take results of calls as text only. */
+/** For servers that take results of calls, or the parts of any message, as text only. */
 export const textResultsRemedy: Remedy = {
   kinds: ['results'],
   maxRepeats: 1,
@@ -45,7 +49,14 @@ export const textResultsRemedy: Remedy = {
 };
 
 function hasParts({ messages }: ModelRequest): boolean {
-  return messages.some(({ role, content }) => role === 'tool' && typeof content !== 'string');
+  return messages.some((message) => (message.role === 'tool' ? typeof message.content !== 'string' : joined(message) !== message));
+}
+
+/** A message of several texts as one; others stay. */
+function joined<Message extends ChatMessage>(message: Message): Message {
+  const { content } = message;
+  const isOfTexts = Array.isArray(content) && content.every(({ type }) => type === 'text');
+  return isOfTexts ? { ...message, content: textOf(content) } : message;
 }
 
 /** Other parts than text follow all results of a turn, because these have to follow their calls. */
@@ -54,7 +65,7 @@ function withTextResults(messages: readonly ChatMessage[]): ChatMessage[] {
   let moved: ContentPart[] = [];
   for (const [index, message] of messages.entries()) {
     if (message.role !== 'tool') {
-      changed.push(message);
+      changed.push(joined(message));
       continue;
     }
     const { result, others } = split(message);

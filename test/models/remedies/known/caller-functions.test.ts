@@ -39,6 +39,8 @@ describe("the caller's functions", () => {
     'Invalid JSON payload received. Unknown name "$schema" at \'tools[0].function_declarations[0].parameters\': Cannot find field.',
     'json: cannot unmarshal array into Go struct field .tools.function.parameters.properties.items of type map[string]interface {}',
     'tools.0.function.parameters: Input should be a valid dictionary',
+    'Unable to generate parser for this template. Automatic parser generation failed: \nJSON schema conversion failed:\nUnrecognized schema: "object"',
+    'invalid params, invalid tool function parameters (2013)',
   ])('are offered in a simpler form after "%s", under their own names', async (words) => {
     const { ask } = strictBackend(refusesPattern(words));
     const { requests, warnings, error } = await ask({ callerTools: [own('mail', dated)] });
@@ -85,6 +87,15 @@ describe("the caller's functions", () => {
     const { ask } = strictBackend(() => undefined, { profile, isProfileStated: true });
     const callerTools = [own('mail', dated, { strict: true })];
     expect((await ask({ callerTools })).requests[0]?.callerTools).toEqual(callerTools);
+  });
+
+  it.each([
+    'Tools with strict=True are not supported by this model',
+    "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or 'strict: false'",
+  ])('lose only the strict form after "%s"', async (words) => {
+    const { ask } = strictBackend(({ callerTools }) => (JSON.stringify(callerTools).includes('"strict"') ? words : undefined));
+    const { requests } = await ask({ callerTools: [own('mail', dated, { strict: true }), own('post', dated)] });
+    expect(requests[1]?.callerTools).toEqual([own('mail', dated), own('post', dated)]);
   });
 
   it('lose only the strict form where that is what is refused', async () => {

@@ -30,6 +30,12 @@ describe('ids of calls', () => {
       "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 55 instead.",
     ],
     ['Anthropic', /^[\w-]+$/, "messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"],
+    ['a template of Mistral', /^[A-Za-z0-9]{9}$/, 'Jinja Exception: Tool call IDs should be alphanumeric strings with length 9!'],
+    [
+      'Bedrock',
+      /^[\w-]{1,50}$/,
+      "Value at 'messages.1.member.content.1.member.toolUse.toolUseId' failed to satisfy constraint: Member must have length less than or equal to 50",
+    ],
     ['Kimi', /^functions\.look:\d$/, "tool_call_id must have the form functions.{name}:{index}, such as 'functions.search:0'"],
   ])('have the form that %s takes, in calls and results alike', async (_name, form, words) => {
     const { ask } = strictBackend((request) => (idsIn(request).every((id) => form.test(id)) ? undefined : words));
@@ -125,6 +131,40 @@ describe('reasoning that belongs to earlier calls', () => {
   });
 });
 
+describe('messages with calls', () => {
+  const said = (content: string | null, extra?: JsonObject): AssistantMessage => ({ ...call('a'), content, ...(extra && { extra }) });
+  const callIn = ({ messages }: ModelRequest): AssistantMessage | undefined =>
+    messages.find((message): message is AssistantMessage => message.role === 'assistant');
+
+  it.each([
+    'can only concatenate str (not "NoneType") to str',
+    'messages.1.content: Input should be a valid string [type=string_type, input_value=None]',
+    'messages[1].content must not be null',
+    'Failed to deserialize the JSON body into the target type: messages[1]: missing field `content` at line 1 column 9',
+  ])('get an empty text after "%s"', async (words) => {
+    const { ask } = strictBackend((request) => (callIn(request)?.content === null ? words : undefined));
+    const { requests } = await ask({ messages: [user, said(null), result('a')] });
+    expect(requests.map((request) => callIn(request)?.content)).toEqual([null, '']);
+  });
+
+  it('lose their reasoning where they also have a text, and the model takes only one of them', async () => {
+    const words =
+      'Cannot pass both content and thinking in an assistant message with tool calls! Put the analysis message in one or the other.';
+    const { ask } = strictBackend((request) =>
+      callIn(request)?.extra?.['reasoning_content'] === undefined ? undefined : refused(words, { status: 500 }),
+    );
+    const { requests } = await ask({ messages: [user, said('I look.', { reasoning_content: 'hm', name: 'n' }), result('a')] });
+    expect(repeatOf(requests).messages[1]).toEqual(said('I look.', { name: 'n' }));
+  });
+
+  it('lose their text where the model takes none beside calls', async () => {
+    const words = 'Assistant message must have either content or tool_calls, but not both.';
+    const { ask } = strictBackend((request) => (callIn(request)?.content === null ? undefined : words));
+    const { requests } = await ask({ messages: [user, said('I look.'), result('a')] });
+    expect(requests.map((request) => callIn(request)?.content)).toEqual(['I look.', null]);
+  });
+});
+
 describe('functions of a model that reasons', () => {
   const newer =
     "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.";
@@ -145,6 +185,11 @@ describe('functions of a model that reasons', () => {
     expect(warnings).toEqual(['reasoning_disabled']);
     expect(await ask({ tools: [look], parameters })).toMatchObject({ requests: [{}], warnings: ['reasoning_disabled'] });
     expect((await ask({ parameters })).requests.map(effortOf)).toEqual([parameters['reasoning_effort']]);
+  });
+
+  it('are offered without reasoning where a proxy reports the refusal with status 500', async () => {
+    const { ask } = strictBackend((request) => (effortOf(request) === 'none' ? undefined : refused(newer, { status: 500 })));
+    expect((await ask({ tools: [look] })).requests.map(effortOf)).toEqual([undefined, 'none']);
   });
 
   it('are offered without an effort where the server does not know "none"', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AssistantMessage, ChatMessage, ContentPart, ToolMessage } from '../../../../src/core/chat/chat.ts';
+import { textOf, type AssistantMessage, type ChatMessage, type ContentPart, type ToolMessage } from '../../../../src/core/chat/chat.ts';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import type { ModelRequest } from '../../../../src/core/models/model.ts';
 import { refused, shownMessages, strictBackend } from '../../../_support/strict-backend.ts';
@@ -70,6 +70,10 @@ describe('system messages', () => {
     'Failed to deserialize the JSON body into the target type: messages[1].role: unknown variant `developer`, expected one of `system`, `user`',
     "developer is not one of ['system', 'assistant', 'user', 'tool', 'function'] - 'messages.[6].role'",
     "invalid parameter 'messages[0].role': invalid role 'developer', must be one of: system, user",
+    "Input tag 'developer' found using 'role' does not match any of the expected tags: 'system', 'user', 'assistant', 'tool'",
+    "Value 'developer' at 'messages.1.member.role' failed to satisfy constraint: Member must satisfy enum value set: [user, assistant]",
+    "'messages.0' : discriminator property 'role' has invalid value",
+    'Invalid request: role must be one of system, user, assistant, tool, got developer',
     'Unexpected message role.',
     '[1214] Incorrect role information',
   ])('keep their places, under the role that is known, after "%s"', async (words) => {
@@ -91,6 +95,23 @@ describe('system messages', () => {
       messages.some(isSystem) ? words : undefined,
     );
     expect(sent).toEqual(['user: one\n\nq', 'assistant: a', 'user: again']);
+  });
+
+  it('go there from the role developer too where the model has no instructions at all', async () => {
+    const sent = await sentFor([developer('one'), user('q')], ({ messages }) => {
+      const [first] = messages.filter(isSystem);
+      return first && `Unsupported value: 'messages[0].role' does not support '${first.role}' with this model.`;
+    });
+    expect(sent).toEqual(['user: one\n\nq']);
+  });
+
+  it('become the question where there is none, and stay where there is one', async () => {
+    const hasQuestion = ({ messages }: ModelRequest): boolean => messages.some(({ role }) => role === 'user');
+    const { ask } = strictBackend((request) => (hasQuestion(request) ? undefined : 'No user query found in messages.'));
+    const { requests } = await ask({ messages: [system('one'), system('two')] });
+    expect(shownMessages(requests.at(-1)?.messages ?? [])).toEqual(['system: one', 'user: two']);
+    const next = await ask({ messages: [system('one'), user('q')] });
+    expect(next.requests.map(({ messages }) => shownMessages(messages))).toEqual([['system: one', 'user: q']]);
   });
 
   it('become the first user message where the assistant has begun', async () => {
@@ -195,6 +216,8 @@ describe('results of calls', () => {
     "'messages.2' : for 'role:tool' the following must be satisfied[('messages.2.content' : value must be a string)]",
     'messages.3.content: Input should be a valid string',
     'messages.2.content: Invalid input',
+    'Input should be a valid string',
+    'Unknown method: startswith for type Array',
     "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
     'can only concatenate str (not "list") to str',
     'json: cannot unmarshal array into Go struct field ChatCompletionRequest.messages.content of type string',
@@ -231,6 +254,18 @@ describe('results of calls', () => {
       hasParts(request) ? 'content must be a string' : undefined,
     );
     expect(sent).toEqual(['user: q', 'assistant: null', 'tool: a\nb']);
+  });
+
+  it('become texts together with the parts of other messages, where these are texts', async () => {
+    const [first, second] = [
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ];
+    const isParted = ({ messages }: ModelRequest): boolean =>
+      messages.some(({ content }) => Array.isArray(content) && content.length === 2);
+    const { ask } = strictBackend((request) => (isParted(request) ? 'messages[0]: invalid type: sequence, expected a string' : undefined));
+    const { requests } = await ask({ messages: [user([first, second]), answer('ok'), user([picture])] });
+    expect(requests.at(-1)?.messages).toEqual([user(textOf([first, second])), answer('ok'), user([picture])]);
   });
 
   it('keep their pictures where the server takes them', async () => {
