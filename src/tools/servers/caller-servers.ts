@@ -55,6 +55,8 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
     const opens = waitUnlessAborted(mcp.openOwn(useOf(record, own, caller.id)), signal);
     const opening = await waitAtMost(limits.requestMcpOpenMs, opens, tookTooLong);
     if (!isRejected(opening)) return opening;
+    const { wantedScopes = [] } = opening.type === 'unreachable' ? opening : {};
+    if (wantedScopes.length > 0 && (await credentials.wantScopes(record, caller, wantedScopes))) return refused;
     if (own.signInId === undefined) {
       const isUnauthorized = opening.type === 'unreachable' && opening.cause === 'unauthorized';
       if (isUnauthorized) await ownRecord(record, caller, { key: own.key ?? '' });
@@ -73,6 +75,7 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
     createTool: (record, server, { operation, offeredName }) =>
       withOwnCredential(server.createTool(operation, offeredName), record, {
         ownRecord,
+        wantScopes: (...demand) => credentials.wantScopes(...demand),
         toolFor: (use) => server.createOwnTool(operation, offeredName, use),
       }),
     async findSession(own, { caller, signal }) {

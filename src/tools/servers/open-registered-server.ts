@@ -1,6 +1,7 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
+import { demandedScopes } from '../credentials/oauth/bearer-challenge.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
 import type { OpenedServer, Opening, OpeningAttempt, OpenMcp } from '../definitions/opened-server.ts';
@@ -94,11 +95,13 @@ async function loadRegistered(
     send,
     headersFor: (run, security) => callHeaders(record, run, security),
   });
-  const connectionOf = ({ own, onRefused }: OwnUse): OpenApiConnection => ({
+  const connectionOf = ({ own, onRefused, onScopesWanted }: OwnUse): OpenApiConnection => ({
     ...connection,
     async send(request) {
       const response = await send(request);
-      if (response.status === 401) onRefused?.();
+      const scopes = await demandedScopes(response);
+      if (response.status === 401) onRefused?.(scopes);
+      else if (scopes.length > 0) onScopesWanted?.(scopes);
       return response;
     },
     headersFor: (run, security) => callHeaders(own, run, security),

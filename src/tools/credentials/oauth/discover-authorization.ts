@@ -1,9 +1,4 @@
-import {
-  processRevocationResponse,
-  WWWAuthenticateChallengeError,
-  type AuthorizationServer,
-  type WWWAuthenticateChallengeParameters,
-} from 'oauth4webapi';
+import type { AuthorizationServer, WWWAuthenticateChallengeParameters } from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/text/document-url.ts';
@@ -20,6 +15,7 @@ import {
   textAt,
   textsAt,
 } from './authorization-metadata.ts';
+import { bearerChallenge } from './bearer-challenge.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
@@ -40,9 +36,6 @@ const probe = {
   method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } },
 };
-
-/** The header holds an address and some scopes. The library takes a third of a second for one of the maximum length. */
-const longestChallenge = 4_000;
 
 /**
  * The authorization server of an MCP server: the metadata of the resource (RFC 9728) names it, and its own metadata (RFC 8414, OpenID) describes it.
@@ -131,14 +124,7 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
   }).catch((error: unknown) => {
     throw explainOAuthFailure(error, `The MCP server ${url}`);
   });
-  if (response.status !== 401 || (response.headers.get('www-authenticate') ?? '').length > longestChallenge) return {};
-  try {
-    // In this library, only the check of an answer reads challenges.
-    await processRevocationResponse(response);
-  } catch (error) {
-    if (error instanceof WWWAuthenticateChallengeError) return error.cause.find(({ scheme }) => scheme === 'bearer')?.parameters ?? {};
-  }
-  return {};
+  return response.status === 401 ? bearerChallenge(response.headers.get('www-authenticate') ?? '') : {};
 }
 
 /** From where the challenge says, then from the well-known addresses: by the path of the server, then at its root. Undefined if there is none. */

@@ -214,7 +214,7 @@ class DiscoveringOAuthClient implements OAuthClient {
       return {
         kind: 'oauth',
         signInId: randomUUID(),
-        ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
+        ...withoutUndefined({ scopes: pending.scopes, requestedScopes: pending.scopes, revocationEndpoint, resource }),
         ...tokensIn(tokens, { who, now: this.#options.now() }),
         client,
         ...(pending.isRegistered && { registeredFor: redirectUri }),
