@@ -30,6 +30,8 @@ export interface ProtectedServer {
 export interface ProtectedServerOptions {
   /** Scopes that a token needs. */
   requiredScopes?: string[];
+  /** Scopes that a call needs besides. A call with a token that lacks one is a 403 `insufficient_scope`. */
+  callScopes?: string[];
   /** Changes the metadata of the resource (RFC 9728). */
   metadata?: (metadata: JsonObject) => JsonObject;
   /** Waits before a call is answered. */
@@ -44,7 +46,7 @@ const bearerOf = (header: string | null | undefined): string => (header ?? '').r
  */
 export async function protectedMcpServer(
   authorization: AuthorizationServer,
-  { requiredScopes = ['profile.read'], metadata = (fields) => fields, beforeCall }: ProtectedServerOptions = {},
+  { requiredScopes = ['profile.read'], callScopes = [], metadata = (fields) => fields, beforeCall }: ProtectedServerOptions = {},
 ): Promise<ProtectedServer> {
   const server: ProtectedServer = { url: '', callers: [], tokens: [], refused: new Set() };
   const tools = [toolOf('whoami', { annotations: { readOnlyHint: true } })];
@@ -74,9 +76,10 @@ export async function protectedMcpServer(
     if (pathname !== '/mcp') return new Response(null, { status: 404 });
     const token = bearerOf(request.headers.get('authorization'));
     server.tokens.push(token);
+    const isCall = (await request.clone().text()).includes('"method":"tools/call"');
     const gate = requireBearerAuth({
       verifier: { verifyAccessToken: () => authInfoOf(token) },
-      requiredScopes,
+      requiredScopes: isCall ? [...requiredScopes, ...callScopes] : requiredScopes,
       resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(resource),
     });
     const auth = await gate(request);

@@ -19,6 +19,7 @@ import { loadedContents } from '../../tools/mcp/contents/loaded-contents.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import type { CreateTransports } from '../../tools/mcp/transports/create-transports.ts';
 import { refuseItself } from '../../tools/outgoing/refuse-itself.ts';
+import { createOwnDocuments } from '../../tools/servers/own-documents.ts';
 import { createCallerServers } from '../../tools/servers/caller-servers.ts';
 import { createServerInspector } from '../../tools/servers/inspect-server.ts';
 import { createOpeningMarks } from '../../tools/servers/opening-marks.ts';
@@ -117,16 +118,20 @@ export function connectTools(options: ToolOptions): Tools {
     signInOf: registered.signInOf,
     now,
   });
+  const documents = createOwnDocuments({ send, gatewayId, now: elapsed });
   const credentials = createOwnCredentials({
     store: options.credentials,
     oauth,
     serversOf: async (caller) => (await list.permittedTo(caller)).map(({ record }) => record),
     allServers: list.all,
     now,
-    onChanged: mcp.forgetOwn,
+    onChanged(callerId, server) {
+      mcp.forgetOwn(callerId, server);
+      documents.forget(callerId, server);
+    },
   });
   const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
-  const servers = createCallerServers({ registered, mcp, credentials });
+  const servers = createCallerServers({ registered, mcp, documents, credentials });
   const requested = { send, callBrowser, browserToolTimeoutMs };
   const catalog = createToolCatalog({ sources, list, servers, mcp, requested, elapsed });
   return {
@@ -138,6 +143,7 @@ export function connectTools(options: ToolOptions): Tools {
     contents: loadedContents({ serversOf: list.wholeMcpServersOf, ownRecord, open: servers.findSession, gatewayId }),
     forgetAllOf(ownerId) {
       mcp.forgetAllOf(ownerId);
+      documents.forgetAllOf(ownerId);
       catalog.forgetAllOf(ownerId);
     },
     start: reconnector.start,
@@ -145,6 +151,7 @@ export function connectTools(options: ToolOptions): Tools {
       reconnector.close();
       catalog.close();
       registered.close();
+      documents.close();
       await mcp.close();
       await marks.close();
     },

@@ -31,6 +31,10 @@ export interface OAuthCredential {
   accessToken: string;
   refreshToken?: string;
   scopes?: readonly string[];
+  /** What the sign-in asked for; absent: nothing in particular. */
+  requestedScopes?: readonly string[];
+  /** Further scopes that the tool server has demanded since. The next sign-in asks for them too. */
+  wantedScopes?: readonly string[];
   /** When the access token expires, in milliseconds since 1970; absent: the authorization server has not said. */
   expires?: number;
   /** When it is time for another access token, in milliseconds since 1970. */
@@ -109,6 +113,13 @@ export interface ShownCredential {
   expires?: number;
 }
 
+/** What a sign-in asks for because the tool server has demanded more scopes since the last one. */
+export interface FurtherScopes {
+  /** Of the last sign-in. */
+  held: readonly string[];
+  wanted: readonly string[];
+}
+
 /** The caller's own credentials, for the tool servers that ask each person for one and that the caller may use. */
 export interface OwnCredentials {
   list(caller: Caller): Promise<ShownCredential[]>;
@@ -124,7 +135,12 @@ export interface OwnCredentials {
   listStored(callerId: string): Promise<ShownCredential[]>;
   /** For administrators: as `delete`. @throws GatewayError `not_found` */
   deleteStored(callerId: string, server: string): Promise<void>;
-  /** Undefined for a server that asks nobody, or that the caller may not use. */
+  /** What the next sign-in at this server has to ask for beyond the last one; undefined if nothing. */
+  furtherScopes(caller: Caller, server: string): Promise<FurtherScopes | undefined>;
+  /**
+   * Undefined for a server that asks nobody, or that the caller may not use. It is `missing` also while the server demands further scopes; a call that needs
+   * them waits, and the others use what there is.
+   */
   stateOf(caller: Caller, server: string): Promise<ShownCredential['state'] | undefined>;
   /** Calls `onConnected` whenever this process stores a credential of the caller for the server, until the returned function is called. */
   watch(callerId: string, server: string, onConnected: () => void): () => void;

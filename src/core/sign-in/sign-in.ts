@@ -1,4 +1,5 @@
 import type { Caller } from '../callers/caller.ts';
+import type { FurtherScopes } from './credentials.ts';
 import type { StoredSignIn } from '../stores/sign-in-store.ts';
 
 /** A link that waits for its person. */
@@ -53,6 +54,8 @@ export interface SignIns {
    * @throws GatewayError `conflict` if the link was used meanwhile, and as `OwnCredentials.save`
    */
   enterKey(signIn: OpenSignIn, caller: Caller, key: string): Promise<void>;
+  /** What the sign-in asks for beyond the last one of this caller; undefined if nothing. */
+  furtherScopes(caller: Caller, server: string): Promise<FurtherScopes | undefined>;
   /** The origin of the page where people sign in. Asks the tool server and its authorization server. @throws GatewayError if they cannot say */
   whereToSignIn(caller: Caller, server: string): Promise<string>;
   /**

@@ -1,4 +1,5 @@
 import type { Person } from '../../core/callers/people.ts';
+import type { FurtherScopes } from '../../core/sign-in/credentials.ts';
 import type { SignInServer } from '../../core/sign-in/sign-in.ts';
 import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
@@ -22,13 +23,15 @@ export interface ConnectLogin {
   person?: Person;
 }
 
-interface ConnectPage {
+export interface ConnectPage {
   who: ConnectingPerson;
   server: SignInServer;
   /** Milliseconds since 1970. */
   expires: number;
   /** For OAuth: the origin of the sign-in page. */
   signsInAt?: string | undefined;
+  /** What the sign-in asks for beyond the last one. */
+  further?: FurtherScopes | undefined;
   /** Absent if a key, a token, or nothing has to be entered. */
   login?: ConnectLogin | undefined;
   /** Why the submitted form was rejected. */
@@ -48,16 +51,18 @@ a.main { display: inline-block; padding: .6rem 1.25rem; border-radius: .35rem; f
 const plainOrigin = /^https?:\/\/[\w.:[\]-]+$/;
 
 /** A form that connects one person to one tool server. */
-export function connectPage({ who, server, expires, signsInAt, login, refused }: ConnectPage): Page {
+export function connectPage({ who, server, expires, signsInAt, further, login, refused }: ConnectPage): Page {
   const { person, keyName, proof } = who;
   const body = html`<h1>Connect to ${server.name}</h1>
     <p>${introductionTo(server, signsInAt)}</p>
+    ${further !== undefined && html`<p>${server.name} demands more access than you have granted so far. Continue only if you want your calls to have it.</p>`}
     <section class="card" aria-labelledby="whose">
       <h2 id="whose">${proof === 'asked' ? 'Is this you?' : 'Who will be connected'}</h2>
       <dl>
         ${person !== undefined && facts({ Person: person.name ?? person.id, Email: person.email, ID: person.name === undefined ? undefined : person.id })}
         ${login === undefined && facts({ Key: proof === 'own machine' ? 'none (this gateway is open to its own machine)' : keyName })}
         ${facts({ 'Tool server': `${server.name} (${server.id})`, 'Sign-in at': signsInAt })}
+        ${further !== undefined && facts({ 'Access so far': further.held.join(', ') || 'what the server grants to everybody', 'Additional access': further.wanted.join(', ') })}
       </dl>
       ${proof === 'asked' && html`<p><strong>Continue only if this is you and you have just requested this link in your own chat.</strong> Otherwise close this page, or someone else could use the tool server with your account.</p>`}
     </section>

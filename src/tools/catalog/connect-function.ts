@@ -42,7 +42,7 @@ export function connectCandidate(record: ToolServerRecord, open: CallerServers['
           spec: { ...candidate.spec, name: offeredName },
           label: `${id}/${wanted}`,
           server: id,
-          kind: 'mcp',
+          kind: record.type,
           isHelper: true,
           ...(isFormer && { isFormer }),
           async whyNotReady(run) {
@@ -73,7 +73,7 @@ function resultOf(record: ToolServerRecord, opening: Opening): ToolOutcome {
   if (opening.type !== 'opened')
     return {
       type: 'error',
-      code: 'mcp_unavailable',
+      code: record.type === 'mcp' ? 'mcp_unavailable' : 'tool_error',
       message: `"${record.id}" is connected but does not list its functions at the moment.`,
     };
   const names = opening.server.functions.map(({ spec }) => spec.name);

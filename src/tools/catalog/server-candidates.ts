@@ -57,7 +57,7 @@ async function supplyNamed(
 
 /** Whether it may list its functions only to people who have connected. */
 function isForPeople(record: ToolServerRecord): boolean {
-  return record.type === 'mcp' && asksForCredential(record);
+  return asksForCredential(record);
 }
 
 /** Whether the run may have been suspended in a call that had its caller connect. */

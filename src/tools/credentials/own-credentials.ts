@@ -1,5 +1,12 @@
 import type { Caller } from '../../core/callers/caller.ts';
-import type { Credential, CredentialStore, OAuthCredential, OwnCredentials, ShownCredential } from '../../core/sign-in/credentials.ts';
+import type {
+  Credential,
+  CredentialStore,
+  FurtherScopes,
+  OAuthCredential,
+  OwnCredentials,
+  ShownCredential,
+} from '../../core/sign-in/credentials.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { originOf } from '../../shared/text/document-url.ts';
@@ -8,7 +15,8 @@ import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { namesClient } from './oauth/register-client.ts';
 import { createTokenRefresher, type TokenRefresher } from './refresh-tokens.ts';
-import type { OwnRecord, OwnToolServer, Refusal } from '../definitions/own-use.ts';
+import type { OwnRecord, OwnToolServer, Refusal, WantScopes } from '../definitions/own-use.ts';
+import { unionOf } from '../definitions/scopes.ts';
 import { createSharedTokens } from './shared-tokens.ts';
 
 interface OwnCredentialsOptions {
@@ -31,6 +39,8 @@ export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord
 export interface CredentialUse {
   /** As `OwnRecord`. */
   ownRecord(...parameters: Parameters<OwnRecord>): ReturnType<OwnRecord>;
+  /** As `WantScopes`. */
+  wantScopes(...parameters: Parameters<WantScopes>): ReturnType<WantScopes>;
   /** Whether the caller has a credential that the server rejects. */
   isRefused(record: ToolServerRecord, caller: Pick<Caller, 'id'>): Promise<boolean>;
 }
@@ -66,6 +76,10 @@ class StoredCredentials implements OwnCredentials, CredentialUse {
     if (credential.secret !== refusal?.key) return { ...record, key: credential.secret };
     await this.#options.store.replace(caller.id, record.id, { revision: stored.revision, credential: { ...credential, ended: 'missing' } });
     return undefined;
+  }
+
+  async wantScopes(record: ToolServerRecord, caller: Pick<Caller, 'id'>, scopes: readonly string[]): Promise<boolean> {
+    return asksForFurtherScopes(record) && this.#refresher.wantScopes(caller.id, record, scopes);
   }
 
   async isRefused(record: ToolServerRecord, caller: Pick<Caller, 'id'>): Promise<boolean> {
@@ -119,7 +133,14 @@ class StoredCredentials implements OwnCredentials, CredentialUse {
 
   async stateOf(caller: Caller, server: string): Promise<ShownCredential['state'] | undefined> {
     const record = (await this.#personalServersOf(caller)).find(({ id }) => id === server);
-    return record && this.#stateIn(usable(record, (await this.#options.store.find(caller.id, server))?.credential));
+    if (record === undefined) return undefined;
+    const credential = usable(record, (await this.#options.store.find(caller.id, server))?.credential);
+    return furtherScopesIn(record, credential) === undefined ? this.#stateIn(credential) : 'missing';
+  }
+
+  async furtherScopes(caller: Caller, server: string): Promise<FurtherScopes | undefined> {
+    const record = await this.serverOf(caller, server);
+    return furtherScopesIn(record, usable(record, (await this.#options.store.find(caller.id, server))?.credential));
   }
 
   watch(callerId: string, server: string, onConnected: () => void): () => void {
@@ -189,6 +210,17 @@ function oauthOf(credential: Credential | undefined): OAuthCredential | undefine
   return credential?.kind === 'oauth' ? credential : undefined;
 }
 
+/** A list of the operator is also the limit. */
+function asksForFurtherScopes({ isPerUser, authType, oauth }: ToolServerRecord): boolean {
+  return isPerUser === true && authType === 'oauth' && oauth?.scopes === undefined;
+}
+
+function furtherScopesIn(record: ToolServerRecord, credential: Credential | undefined): FurtherScopes | undefined {
+  if (credential?.kind !== 'oauth' || credential.wantedScopes === undefined || !asksForFurtherScopes(record)) return undefined;
+  const { requestedScopes, scopes, wantedScopes } = credential;
+  return { held: unionOf(requestedScopes, scopes), wanted: wantedScopes };
+}
+
 /** The kind of credential that a server asks each person for. */
 function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['kind'] {
   return authType === 'oauth' ? 'oauth' : 'key';
@@ -197,6 +229,24 @@ function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['
 /** The message for a caller without a credential for this server. */
 export function howToConnect(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
   return `The tool server "${record.id}" needs your own credential, and you have not entered one. Connect with ${wayToConnect(record)}, and ask again.`;
+}
+
+/** The message for a caller whose credential the server rejects. */
+export function howToReplace(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
+  return `The tool server "${record.id}" rejects your credential. Connect again with ${wayToConnect(record)}, and ask again.`;
+}
+
+/** The message for a caller whose sign-in does not cover a call. */
+export function howToExtend(record: Pick<ToolServerRecord, 'id' | 'authType'>, scopes: readonly string[]): string {
+  return `The tool server "${record.id}" needs your consent to more access for this call (${scopes.join(' ')}). The call was not executed. Connect again with ${wayToConnect(record)}, and ask again.`;
+}
+
+/** What an operator can do where another sign-in would not give more; a sentence. */
+export function scopesCure({ id, isPerUser, oauth }: ToolServerRecord, scopes: readonly string[]): string {
+  const names = scopes.join(' ');
+  if (isPerUser === true && oauth?.scopes === undefined)
+    return `The last sign-in asked for ${names} already. Check what the authorization server grants there.`;
+  return `Add ${names} to scopes in oauth of the tool server "${id}".`;
 }
 
 /** Why a server is left out for callers without a credential; the end of a sentence. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/sign-in/credentials.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Refusal } from '../definitions/own-use.ts';
+import { unionOf } from '../definitions/scopes.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 
 /** One process has this long to refresh a token before another tries: longer than any answer takes. */
@@ -14,6 +15,8 @@ export interface TokenRefresher {
    * @throws GatewayError when the authorization server cannot be asked, which changes nothing
    */
   fresh(callerId: string, record: ToolServerRecord, refusal?: Refusal): Promise<OAuthCredential | undefined>;
+  /** As `WantScopes`. */
+  wantScopes(callerId: string, record: ToolServerRecord, scopes: readonly string[]): Promise<boolean>;
 }
 
 interface TokenRefresherOptions {
@@ -46,7 +49,8 @@ export function createTokenRefresher({ store, oauth, usable, now }: TokenRefresh
       const { revision } = stored;
       const isRefused = credential.accessToken === refusal?.key;
       if (isRefused && (refusal?.isFinal === true || credential.refreshToken === undefined)) {
-        await store.replace(callerId, server, { revision, credential: { ...credential, ended: 'missing' } });
+        const ended: OAuthCredential = { ...demanding(credential, refusal.scopes), ended: 'missing' };
+        await store.replace(callerId, server, { revision, credential: ended });
         return undefined;
       }
       const isExpired = credential.expires !== undefined && credential.expires <= now();
@@ -89,5 +93,33 @@ export function createTokenRefresher({ store, oauth, usable, now }: TokenRefresh
       if (credential === undefined || credential.ended !== undefined) return undefined;
       return isGood(credential, refusal) ? credential : shared(callerId, record, refusal);
     },
+    async wantScopes(callerId, record, scopes) {
+      for (;;) {
+        const stored = await store.find(callerId, record.id);
+        const credential = usable(record, stored);
+        // Whoever signs in again asks for what the server says then.
+        if (stored === undefined || credential === undefined || credential.ended !== undefined) return true;
+        const next = demanding(credential, scopes);
+        if (next === credential) return lacks(credential, scopes).length > 0;
+        const { revision } = stored;
+        // Not while the token is being refreshed: the new one would be lost.
+        const canReplace = await store.claim(callerId, record.id, { revision, until: now() + oauthLeaseMs, now: now() });
+        if (canReplace && (await store.replace(callerId, record.id, { revision, credential: next }))) return true;
+        await sleep(pollMs);
+      }
+    },
   };
+}
+
+/** Those of the scopes for which the sign-in has not asked. A server that demands the others again would not be content with another sign-in. */
+function lacks({ requestedScopes, scopes: granted = [] }: OAuthCredential, scopes: readonly string[] = []): readonly string[] {
+  const asked = new Set(requestedScopes ?? granted);
+  return scopes.filter((scope) => !asked.has(scope));
+}
+
+/** The same credential if it says so already. */
+function demanding(credential: OAuthCredential, scopes: readonly string[] | undefined): OAuthCredential {
+  const { wantedScopes = [] } = credential;
+  const wanted = unionOf(wantedScopes, lacks(credential, scopes));
+  return wanted.length === wantedScopes.length ? credential : { ...credential, wantedScopes: wanted };
 }

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OAuthClient, SharedToken } from './oauth/oauth-client.ts';
 import type { Refusal } from '../definitions/own-use.ts';
@@ -38,9 +37,9 @@ export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: ()
       const known = tokens.get(record.id);
       // A changed connection is another one.
       const entry = known !== undefined && isDeepStrictEqual(known.record, record) ? known : request(record);
-      const { accessToken, expires = Infinity } = await entry.token;
+      const { accessToken, refreshFrom = Infinity } = await entry.token;
       const isNew = entry !== known;
-      if (accessToken !== refused && (isNew || expires - limits.oauthRefreshAheadMs > now())) return accessToken;
+      if (accessToken !== refused && (isNew || refreshFrom > now())) return accessToken;
       if (isNew) throw refusedToken(record);
       if (tokens.peek(record.id) === entry) tokens.delete(record.id);
     }

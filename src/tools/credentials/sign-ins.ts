@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Caller } from '../../core/callers/caller.ts';
-import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
+import type { FurtherScopes, OwnCredentials } from '../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
@@ -8,6 +8,7 @@ import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in/sign-
 import type { SignInStore } from '../../core/stores/sign-in-store.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../../shared/secrets/browser-secrets.ts';
+import { unionOf } from '../definitions/scopes.ts';
 import type { OAuthClient, PendingAuthorization } from './oauth/oauth-client.ts';
 import { redirectUriOf } from './oauth/client-addresses.ts';
 
@@ -23,7 +24,7 @@ const signInsCharacters = 32 * 1024 * 1024;
 
 interface SignInsOptions {
   store: SignInStore;
-  credentials: Pick<OwnCredentials, 'save' | 'saveSignIn' | 'serverOf'>;
+  credentials: Pick<OwnCredentials, 'save' | 'saveSignIn' | 'serverOf' | 'furtherScopes'>;
   oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete' | 'revoke'>;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -67,8 +68,10 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       return oauth.authorizationServerOf(await credentials.serverOf(caller, server));
     },
 
+    furtherScopes: (caller, server) => credentials.furtherScopes(caller, server),
+
     async begin({ id, server }, caller, address) {
-      const record = await credentials.serverOf(caller, server);
+      const record = withScopes(await credentials.serverOf(caller, server), await credentials.furtherScopes(caller, server));
       if (address === undefined) throw addressNeeded();
       const [state, value] = [newSecret(), newSecret()];
       const { authorizationUrl, pending } = await oauth.begin(record, address, state);
@@ -109,6 +112,12 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       return { server: toServer(record), caller };
     },
   };
+}
+
+/** The sign-in asks for what its person has been shown: all that was asked for before, and what is demanded now. */
+function withScopes(record: ToolServerRecord, further: FurtherScopes | undefined): ToolServerRecord {
+  if (further === undefined) return record;
+  return { ...record, oauth: { ...record.oauth, scopes: unionOf(further.held, further.wanted) } };
 }
 
 function toServer({ id, name = id, authType }: ToolServerRecord): SignInServer {

@@ -60,11 +60,11 @@ export type UnreachableCause = 'opening' | 'skipped' | 'denied' | 'unauthorized'
 
 /**
  * The outcome of opening a server. `unsupported`: retrying does not help; `needsCredential`: the server lists its functions only to people who have
- * given their own credential. `reason` is for operators: it may contain addresses.
+ * given their own credential. `wantedScopes`: it demands a token with these. `reason` is for operators: it may contain addresses.
  */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
-  | { type: 'unreachable'; reason: string; cause: UnreachableCause }
+  | { type: 'unreachable'; reason: string; cause: UnreachableCause; wantedScopes?: readonly string[] }
   | { type: 'unsupported'; reason: string; needsCredential?: true };
 
 /** Whether the server answered and rejected the request. */

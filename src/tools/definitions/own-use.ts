@@ -7,6 +7,8 @@ export interface Refusal {
   key: string;
   /** The key was new, so another one would not help. */
   isFinal?: boolean;
+  /** Those that the answer demands. */
+  scopes?: readonly string[];
 }
 
 /** A connection as one caller uses it, with that caller's credential as its `key`. */
@@ -22,12 +24,20 @@ export interface OwnToolServer extends ToolServerRecord {
  */
 export type OwnRecord = (record: ToolServerRecord, caller: Pick<Caller, 'id'>, refusal?: Refusal) => Promise<OwnToolServer | undefined>;
 
+/**
+ * Remembers that the server demands these scopes, so that the next sign-in of the caller asks for them too. False if that cannot help: they were asked for
+ * before, or are decided by the connection.
+ */
+export type WantScopes = (record: ToolServerRecord, caller: Pick<Caller, 'id'>, scopes: readonly string[]) => Promise<boolean>;
+
 /** One person's use of a server that asks each person for a credential. */
 export interface OwnUse {
   callerId: string;
   own: OwnToolServer;
   /** Another key after a refusal; undefined if there is none. */
   renew: (refusal: Refusal) => Promise<OwnToolServer | undefined>;
-  /** The server answered a call with 401. */
-  onRefused?: () => void;
+  /** The server answered a call with 401. `scopes`: those that it demands. */
+  onRefused?: (scopes: readonly string[]) => void;
+  /** The server has not executed a call, because the token lacks these scopes (403 `insufficient_scope`). */
+  onScopesWanted?: (scopes: readonly string[]) => void;
 }

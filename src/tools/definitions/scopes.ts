@@ -15,6 +15,11 @@ export function scopesIn(entries: Iterable<unknown>): string[] {
   return [...scopes];
 }
 
+/** Scopes of several lists, each once. */
+export function unionOf(...lists: readonly (readonly string[] | undefined)[]): string[] {
+  return scopesIn(lists.flatMap((list = []) => list));
+}
+
 const offlineAccess = 'offline_access';
 
 /**

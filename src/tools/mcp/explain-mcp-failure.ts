@@ -1,4 +1,5 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { InsufficientScopeError, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { scopesIn } from '../definitions/scopes.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { describeSchemaIssue, type SchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { unmadeConnections } from '../outgoing/unmade-connections.ts';
@@ -14,6 +15,8 @@ export interface McpFailure {
   message: string;
   /** The HTTP status of its answer, where that was the failure. */
   status?: number;
+  /** The token of the request lacks these scopes, as far as the server names them. */
+  wantedScopes?: readonly string[];
   /** The server at this address does not speak MCP. */
   isOther?: true;
   /** The server does not know the session of the connection any more, so it has not executed the request. A new connection may help. */
@@ -105,6 +108,8 @@ function explainChain(error: unknown, chain: readonly (Error & { code?: unknown 
   if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message };
   const unavailable = chain.find((entry) => entry instanceof ServerUnavailable);
   if (unavailable !== undefined) return { kind: 'never-sent', message, status: unavailable.status };
+  const insufficient = chain.find((entry): entry is InsufficientScopeError => entry instanceof InsufficientScopeError);
+  if (insufficient !== undefined) return explainScopes(insufficient.requiredScope);
   const http = chain.find((entry) => entry instanceof SdkHttpError);
   if (http !== undefined)
     return {
@@ -121,6 +126,13 @@ function explainChain(error: unknown, chain: readonly (Error & { code?: unknown 
   if (sdk?.code === SdkErrorCode.RequestTimeout) return { kind: 'timeout', message: describeTimeout(sdk.data) };
   if (sdk?.code === SdkErrorCode.InvalidResult) return { kind: 'invalid', message: describeInvalidResult(message) };
   return { kind: kindOfSdkError(sdk?.code), message };
+}
+
+/** 403 `insufficient_scope`: nothing was executed. */
+function explainScopes(demanded = ''): McpFailure {
+  const wantedScopes = scopesIn(demanded.split(' '));
+  const which = wantedScopes.length === 0 ? '' : ` (${wantedScopes.join(' ')})`;
+  return { kind: 'refused', message: `the token lacks scopes that it demands${which}`, status: 403, wantedScopes };
 }
 
 /** The message of the SDK ends in all that zod found, as JSON of up to many kilobytes. The first of it is enough. */

@@ -3,7 +3,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { asksForCredential, listsToPeopleAlone } from '../credentials/own-credentials.ts';
-import { withRenewedToken } from '../credentials/renewed-token.ts';
+import { withRenewedToken, withReportedKey } from '../credentials/renewed-token.ts';
 import { isRejected, type Opening, type OpeningAttempt } from '../definitions/opened-server.ts';
 import type { OwnUse, Refusal } from '../definitions/own-use.ts';
 import { configValue, whyWithheld } from '../definitions/server-rules.ts';
@@ -123,10 +123,11 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       return renewed?.key;
     }
     const isSignedIn = record.signInId !== undefined;
+    const reportKey = (): Promise<unknown> => use.renew({ key: use.own.key ?? '' });
     return sessionOptions({
       onListChanged,
       whyWithheld: (fn) => whyNotOffered(fn, record),
-      ...(isSignedIn && { send: withRenewedToken(options.send, renewKey) }),
+      send: isSignedIn ? withRenewedToken(options.send, renewKey) : withReportedKey(options.send, reportKey),
     });
   }
 

@@ -8,6 +8,7 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
 import { renamedSpec } from '../definitions/lazy-spec.ts';
+import type { OwnUse } from '../definitions/own-use.ts';
 import { truncateText, type McpFunction } from './convert-tools.ts';
 import { explainMcpFailure, type McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
@@ -27,11 +28,16 @@ export interface CalledServer {
 const attempts = 2;
 
 /** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model reads about its effect. */
-export function createMcpTool(server: CalledServer, { operation, tool: definition }: McpFunction, offeredName: string): Tool {
+export function createMcpTool(
+  server: CalledServer,
+  { operation, tool: definition }: McpFunction,
+  { offeredName, onScopesWanted }: { offeredName: string; onScopesWanted?: OwnUse['onScopesWanted'] },
+): Tool {
   const { id, timeoutMs, maxResultBytes } = server.peer;
   const { readOnlyHint, idempotentHint } = definition.annotations ?? {};
   const isReadOnly = readOnlyHint === true;
-  const target: Target = { server, definition, offeredName, isIdempotent: isReadOnly || idempotentHint === true };
+  const isIdempotent = isReadOnly || idempotentHint === true;
+  const target: Target = { server, definition, offeredName, isIdempotent, ...withoutUndefined({ onScopesWanted }) };
   return {
     spec: renamedSpec(operation.spec, offeredName),
     label: `${id}/${operation.spec.name}`,
@@ -64,6 +70,8 @@ interface Target {
   definition: McpDefinition;
   offeredName: string;
   isIdempotent: boolean;
+  /** As in `OwnUse`. */
+  onScopesWanted?: (scopes: readonly string[]) => void;
 }
 
 async function run(target: Target, invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
@@ -89,7 +97,9 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       const failure = explainMcpFailure(error);
       const wasNotExecuted = failure.kind === 'never-sent' || failure.isSessionLost === true || used === undefined;
       const mayRetry = wasNotExecuted || (failure.kind === 'maybe-sent' && isIdempotent);
-      if (!mayRetry || failure.kind === 'denied' || attempt >= attempts)
+      const { wantedScopes = [] } = failure;
+      if (wantedScopes.length > 0) target.onScopesWanted?.(wantedScopes);
+      if (!mayRetry || failure.kind === 'denied' || wantedScopes.length > 0 || attempt >= attempts)
         return failedOutcome(failure, target, { isReady: used !== undefined, mask: masks().mask });
       if (used !== undefined) connection.replace(used);
     }

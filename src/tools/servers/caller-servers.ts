@@ -12,6 +12,7 @@ import type { Operation } from '../definitions/operation.ts';
 import type { OwnRecord, OwnToolServer, OwnUse } from '../definitions/own-use.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import type { McpSession } from '../mcp/sessions/mcp-session.ts';
+import type { OwnDocuments } from './own-documents.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
 type Asker = Pick<RunContext, 'caller' | 'signal'>;
@@ -29,10 +30,11 @@ export interface CallerServers {
 interface CallerServersOptions {
   registered: Pick<RegisteredServers, 'open'>;
   mcp: Pick<McpServers, 'find' | 'openOwn' | 'ownSession'>;
+  documents: Pick<OwnDocuments, 'open'>;
   credentials: CredentialUse;
 }
 
-export function createCallerServers({ registered, mcp, credentials }: CallerServersOptions): CallerServers {
+export function createCallerServers({ registered, mcp, documents, credentials }: CallerServersOptions): CallerServers {
   const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
 
   const useOf = (record: ToolServerRecord, own: OwnToolServer, callerId: string): OwnUse => ({
@@ -52,9 +54,12 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
     }
     const refused: Opening = { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
     if (own === undefined) return (await credentials.isRefused(record, caller)) ? refused : forEverybody;
-    const opens = waitUnlessAborted(mcp.openOwn(useOf(record, own, caller.id)), signal);
+    const use = useOf(record, own, caller.id);
+    const opens = waitUnlessAborted(record.type === 'mcp' ? mcp.openOwn(use) : documents.open(use), signal);
     const opening = await waitAtMost(limits.requestMcpOpenMs, opens, tookTooLong);
     if (!isRejected(opening)) return opening;
+    const { wantedScopes = [] } = opening.type === 'unreachable' ? opening : {};
+    if (wantedScopes.length > 0 && (await credentials.wantScopes(record, caller, wantedScopes))) return refused;
     if (own.signInId === undefined) {
       const isUnauthorized = opening.type === 'unreachable' && opening.cause === 'unauthorized';
       if (isUnauthorized) await ownRecord(record, caller, { key: own.key ?? '' });
@@ -68,11 +73,12 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
   return {
     open: (record, asker, isNeeded) =>
       whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
-        opening.type !== 'opened' && asksForCredential(record) && record.type === 'mcp' ? openOwn(record, asker, opening) : opening,
+        isForPeople(record, opening) ? openOwn(record, asker, opening) : opening,
       ),
     createTool: (record, server, { operation, offeredName }) =>
       withOwnCredential(server.createTool(operation, offeredName), record, {
         ownRecord,
+        wantScopes: (...demand) => credentials.wantScopes(...demand),
         toolFor: (use) => server.createOwnTool(operation, offeredName, use),
       }),
     async findSession(own, { caller, signal }) {
@@ -83,6 +89,16 @@ export function createCallerServers({ registered, mcp, credentials }: CallerServ
   };
 }
 
+/** An API lists its functions in a document, which may fail for reasons that no credential changes. */
+function isForPeople(record: ToolServerRecord, opening: Opening): boolean {
+  if (opening.type === 'opened' || !asksForCredential(record)) return false;
+  return record.type === 'mcp' || (opening.type === 'unsupported' && opening.needsCredential === true);
+}
+
 function tookTooLong(): Opening {
-  return { type: 'unreachable', reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`, cause: 'failed' };
+  return {
+    type: 'unreachable',
+    reason: `it did not list its functions within ${limits.requestMcpOpenMs / 1_000} seconds`,
+    cause: 'failed',
+  };
 }

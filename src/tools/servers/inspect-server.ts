@@ -10,7 +10,7 @@ import { estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import { maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import { lintApprovals, lintBlocks, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
-import { openServer } from './open-registered-server.ts';
+import { openForEverybody } from './open-registered-server.ts';
 import { wantsCredential, type HeldFunction, type OpenedServer, type Opening } from '../definitions/opened-server.ts';
 import { retryDelayMs } from './reconnect-servers.ts';
 import type { RegisteredServers } from './registered-servers.ts';
@@ -59,7 +59,7 @@ export function createServerInspector({ servers, send, mcp, gatewayId, lessons, 
   return {
     async verify(record, signal) {
       const openMcp = mcp && ((...params: Parameters<McpServers['verify']>) => mcp.verify(...params));
-      const opening = await openServer(record, send, { signal, isChecked: true, openMcp, gatewayId });
+      const opening = await openForEverybody(record, send, { signal, isChecked: true, openMcp, gatewayId });
       signal.throwIfAborted();
       await setImmediate();
       return toReport(opening, record);

@@ -1,9 +1,11 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
+import { demandedScopes } from '../credentials/oauth/bearer-challenge.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
-import type { OpenedServer, Opening, OpeningAttempt, OpenMcp } from '../definitions/opened-server.ts';
+import { asksForCredential, listsToPeopleAlone } from '../credentials/own-credentials.ts';
+import { wantsCredential, type OpenedServer, type Opening, type OpeningAttempt, type OpenMcp } from '../definitions/opened-server.ts';
 import { callHeaders, callQuery, sessionUserOf } from '../outgoing/connection-headers.ts';
 import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import type { Operation } from '../definitions/operation.ts';
@@ -38,6 +40,16 @@ export async function openServer(record: ToolServerRecord, send: SendOutbound, o
       cause: error instanceof CredentialRefused ? error.reason : 'failed',
     };
   }
+}
+
+/**
+ * Like `openServer`, without anybody's credential. An API that shows its document to nobody without one, where each person has their own, is usable for people who have
+ * given theirs.
+ */
+export async function openForEverybody(record: ToolServerRecord, send: SendOutbound, options: OpeningOptions): Promise<Opening> {
+  const opening = await openServer(record, send, options);
+  if (!asksForCredential(record) || !wantsCredential(opening)) return opening;
+  return { type: 'unsupported', reason: listsToPeopleAlone(record), needsCredential: true };
 }
 
 /** A record that this version cannot honour is refused with a reason, never used in another way. */
@@ -94,11 +106,13 @@ async function loadRegistered(
     send,
     headersFor: (run, security) => callHeaders(record, run, security),
   });
-  const connectionOf = ({ own, onRefused }: OwnUse): OpenApiConnection => ({
+  const connectionOf = ({ own, onRefused, onScopesWanted }: OwnUse): OpenApiConnection => ({
     ...connection,
     async send(request) {
       const response = await send(request);
-      if (response.status === 401) onRefused?.();
+      const scopes = await demandedScopes(response);
+      if (response.status === 401) onRefused?.(scopes);
+      else if (scopes.length > 0) onScopesWanted?.(scopes);
       return response;
     },
     headersFor: (run, security) => callHeaders(own, run, security),

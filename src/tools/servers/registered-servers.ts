@@ -4,7 +4,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
-import { openServer } from './open-registered-server.ts';
+import { openForEverybody } from './open-registered-server.ts';
 import { failureMemoryMs, type DocumentSignIn, type Opening, type OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
@@ -112,7 +112,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
       if (findEntry(entry.record) === entry) void startLoading(entry, false);
     };
     const options = { signal: closing.signal, isChecked, onListChanged, known, openMcp, gatewayId };
-    const open = (): Promise<Opening> => openServer(entry.record, send, options);
+    const open = (): Promise<Opening> => openForEverybody(entry.record, send, options);
     const turn = takeTurn(() => marks?.open(entry.record, isChecked, open) ?? open());
     const loading: Promise<Opening> = turn.done.then((opening) => {
       if (entry.loading !== loading) return entry.loading ?? opening;
@@ -169,6 +169,11 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
     async signInOf(record) {
       const opening = await open(record, closing.signal, true);
       if (opening.type === 'opened') return opening.server.signIn;
+      if (opening.type === 'unsupported' && opening.needsCredential === true)
+        throw new GatewayError(
+          'conflict',
+          `The tool server "${record.id}" shows its document only to people who have signed in, so nothing says where that is. Set authorize_url and token_url in oauth.`,
+        );
       throw new GatewayError(
         'upstream_unreachable',
         `The document of the tool server "${record.id}" cannot be read at the moment. Try again later; GET /api/tool-servers/{id} says why.`,

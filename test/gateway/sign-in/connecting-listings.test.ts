@@ -7,7 +7,10 @@ import { mcpHttpServer } from '../../_support/mcp-http-server.ts';
 import type { McpHttpServer } from '../../_support/mcp-http-server.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
-import { selects } from '../gateway.ts';
+import type { OutboundRequest } from '../../../src/core/outbound.ts';
+import { toolServerRecord } from '../../storage/registry-contract.ts';
+import { jsonResponse } from '../../tools/scripted-send.ts';
+import { documentOf, selects } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
 import { mcpRecord } from '../../tools/mcp/mcp-fixture.ts';
 import { toolOf } from '../../tools/mcp/scripted-peer.ts';
@@ -153,5 +156,45 @@ describe('a server that lists its functions only to people who have connected', 
     await connect(gateway, 'wiki');
     expect(await listed()).toEqual(['wiki/search', 'wiki/read']);
     expect(await invoke()).toMatchObject([200, { result: { connected: 'Wiki', functions: ['search', 'read'] } }]);
+  });
+});
+
+describe('an API that shows its document only to people who have connected', () => {
+  const document = documentOf({ search: { type: 'object', properties: {} } });
+  const record = toolServerRecord({ id: 'wiki', url: 'http://wiki.test', name: 'Wiki', authType: 'bearer', isPerUser: true });
+
+  /** A gateway before it. `sent`: the paths that it was asked for, each with the key. */
+  async function lockedGateway(turns: ScriptStep[][]): Promise<{ gateway: Gateway; sent: () => string[] }> {
+    const answerTo = (body: JsonObject) => (request: OutboundRequest) =>
+      Promise.resolve(
+        request.headers?.['authorization'] === 'Bearer CANARY-key' ? jsonResponse(body) : jsonResponse({ detail: 'no' }, 401),
+      );
+    const answers = { 'http://wiki.test/openapi.json': answerTo(document), 'http://wiki.test/search': answerTo({ found: true }) };
+    const gateway = await connectingGateway(turns, {}, [], { servers: [record], answers });
+    return { gateway, sent: () => gateway.sent.map(({ url, headers }) => `${new URL(url).pathname} ${headers?.['authorization'] ?? '-'}`) };
+  }
+
+  it('is offered as one function, and with its own in the same run once they have', async () => {
+    const { gateway, sent } = await lockedGateway([calls(['connect_wiki', {}]), calls(['search', {}]), says('Found.')]);
+    await using _closing = gateway;
+    const { connect: wait } = await asks(gateway);
+    expect(wait.servers).toMatchObject([{ server: 'wiki', name: 'Wiki' }]);
+    await connect(gateway, 'wiki');
+    expect(textOf((await resume(gateway, wait)).json<Asked>())).toBe('Found.');
+    expect(toolsAsked(gateway)).toEqual([['connect_wiki'], ['search'], ['search']]);
+    expect(sent().filter((line) => !line.endsWith(' -'))).toEqual(['/openapi.json Bearer CANARY-key', '/search Bearer CANARY-key']);
+  });
+
+  it('is reported as one, and asks anew for a key that it rejects', async () => {
+    const { gateway } = await lockedGateway([calls(['connect_wiki', {}])]);
+    await using _closing = gateway;
+    const state = async (): Promise<unknown> =>
+      (await call(gateway, 'GET /api/credentials')).json<{ data: JsonObject[] }>().data[0]?.['state'];
+    await call(gateway, 'PUT /api/credentials/wiki', { payload: { key: 'CANARY-wrong-key' } });
+    await asks(gateway);
+    expect(await state()).toBe('missing');
+    const connection = { id: 'wiki', type: 'openapi', url: 'http://wiki.test', auth_type: 'bearer', per_user: true };
+    const verified = await call(gateway, 'POST /api/tool-servers/verify', { payload: connection });
+    expect(verified.json()).toMatchObject({ ok: false, credential: 'own' });
   });
 });

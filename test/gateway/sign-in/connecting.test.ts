@@ -15,6 +15,7 @@ import { call, decide, lastResults, pathsSent } from '../approvals/approval-fixt
 import type { Asked } from '../approvals/approval-fixture.ts';
 import { asks, connect, connectingGateway, mail, readRunOf, resume } from './connecting-fixture.ts';
 import type { AskedToConnect } from './connecting-fixture.ts';
+import { jsonResponse } from '../../tools/scripted-send.ts';
 import { waitFor } from '../../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
@@ -116,6 +117,20 @@ describe('a call that lacks its caller’s credential', () => {
     await connect(gateway);
     expect(textIn(await resume(gateway, second.connect))).toBe('Removed.');
     expect(gateway.sent.map(({ body }) => body)).toEqual(['{"id":"2"}']);
+  });
+
+  it('asks anew for a key that the server rejects, and runs the call with the next one', async () => {
+    let isRejected = true;
+    const answers = { 'http://mail.test/send': () => Promise.resolve(jsonResponse({ sent: true }, isRejected ? 401 : 200)) };
+    await using gateway = await connectingGateway([send, says('Sent.')], {}, [], { answers });
+    await connect(gateway);
+    const { connect: wait } = await asks(gateway);
+    expect((await call(gateway, 'GET /api/credentials')).json<{ data: JsonObject[] }>().data[0]).toMatchObject({ state: 'missing' });
+    expect(codeOf(await resume(gateway, wait))).toEqual([409, 'credential_required']);
+    isRejected = false;
+    await connect(gateway);
+    expect(textIn(await resume(gateway, wait))).toBe('Sent.');
+    expect(pathsSent(gateway)).toEqual(['/send', '/send']);
   });
 
   it('waits again where the credential was deleted between connecting and going on', async () => {

@@ -207,7 +207,7 @@ describe.each(kinds)('%s at which each person signs in', (_kind, start, type) =>
 });
 
 describe.each(kinds)('%s at which the gateway signs in as itself', (_kind, start, type) => {
-  it('is called with one token for everybody, which is replaced when it is refused', async () => {
+  async function sharedWorld(): Promise<World & { authorization: AuthorizationServer; server: ProtectedServer }> {
     const authorization = await authorizationServer({
       clients: [
         { client_id: 'gateway', client_secret: 'a secret', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
@@ -216,7 +216,18 @@ describe.each(kinds)('%s at which the gateway signs in as itself', (_kind, start
     const server = await start(authorization);
     const oauth = { clientId: 'gateway', clientSecret: 'a secret', scopes: ['profile.read'], grant: 'client_credentials' as const };
     const { isPerUser: _, ...record } = oauthRecord(server.url, { type, oauth });
-    const { whoami, call } = await worldOf(record);
+    return { ...(await worldOf(record)), authorization, server };
+  }
+
+  it('is called with one token for many calls, however short its life', async () => {
+    const { authorization, whoami } = await sharedWorld();
+    authorization.accessTokenSeconds = 20;
+    for (const user of ['ada', 'bob', 'ada', 'bob']) expect(await whoami(user)).toBe('gateway');
+    expect(authorization.grants('client_credentials')).toHaveLength(1);
+  });
+
+  it('is called with one token for everybody, which is replaced when it is refused', async () => {
+    const { authorization, server, whoami, call } = await sharedWorld();
     expect(await Promise.all(['ada', 'bob'].map(whoami))).toEqual(['gateway', 'gateway']);
     expect(authorization.grants('client_credentials')).toHaveLength(1);
     for (const token of server.tokens) server.refused.add(token);

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../../src/shared/json/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { handMadePeers, metadataOf } from '../../_support/hand-made-authorization.ts';
 import type { Faults, Part } from '../../_support/hand-made-authorization.ts';
+import { serveFetch } from '../../_support/protected-servers.ts';
 import { changed, gatewayAddress, handMadeSetup, oauthClient, oauthRecord } from './oauth-fixture.ts';
 
 const [tools, accounts] = ['https://tools.test', 'https://accounts.test'];
@@ -216,5 +217,39 @@ describe('a connection', () => {
     expect(parameters).toMatchObject({ access_type: 'offline', prompt: 'consent', response_type: 'code' });
     await complete(pending);
     expect([parameters['resource'], peers.seenBy('token')[0]?.params['resource']]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('an MCP server that answers without a token', () => {
+  /** `demandsAt`: the first method that it refuses; only its challenge says where the metadata is. */
+  async function lateServer(demandsAt: string): Promise<{ url: string; seen: string[] }> {
+    const peers = await handMadePeers();
+    const seen: string[] = [];
+    const origin = await serveFetch(async (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === '/hidden') return Response.json({ resource: `${origin}/mcp`, authorization_servers: [peers.issuer] });
+      if (pathname !== '/mcp') return new Response(null, { status: 404 });
+      const session = request.headers.get('mcp-session-id') ?? 'none';
+      if (request.method === 'DELETE') {
+        seen.push(`DELETE ${session}`);
+        return new Response(null, { status: 204 });
+      }
+      const { id, method } = (await request.json()) as { id: number; method: string };
+      seen.push(`${method} ${session}`);
+      const challenge = `Bearer scope="calendar.read", resource_metadata="${origin}/hidden"`;
+      if (method === demandsAt) return new Response(null, { status: 401, headers: { 'www-authenticate': challenge } });
+      return Response.json({ jsonrpc: '2.0', id, result: {} }, { headers: { 'mcp-session-id': 'first' } });
+    });
+    return { url: `${origin}/mcp`, seen };
+  }
+
+  it.each([
+    ['tools/list', ['initialize none', 'tools/list first', 'DELETE first']],
+    ['tools/call', ['initialize none', 'tools/list first', 'tools/call first', 'DELETE first']],
+  ])('is discovered from its challenge of %s, whose scopes count', async (demandsAt, expected) => {
+    const { url, seen } = await lateServer(demandsAt);
+    const { authorizationUrl } = await oauthClient().begin(oauthRecord(url), gatewayAddress, 'state');
+    expect(new URL(authorizationUrl).searchParams.get('scope')).toBe('calendar.read');
+    expect(seen).toEqual(expected);
   });
 });

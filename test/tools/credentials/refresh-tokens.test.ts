@@ -186,7 +186,7 @@ describe('the token of the gateway itself', () => {
     let requests = 0;
     let time = 0;
     const tokens = createSharedTokens(
-      { ownToken: async () => ({ accessToken: `token ${(requests += 1)}`, expires: time + 100_000 }) },
+      { ownToken: async () => ({ accessToken: `token ${(requests += 1)}`, refreshFrom: time + 70_000 }) },
       () => time,
     );
     const shared = oauthRecord('http://mail.test', { oauth: { clientId: 'a', clientSecret: 'b', grant: 'client_credentials' } });

@@ -9,7 +9,7 @@ import type { OpenSignIn, SignIns, SignInServer } from '../../../core/sign-in/si
 import { tokenOf, type Authenticator } from '../../auth/authenticate.ts';
 import { leavingCookie } from './cookies.ts';
 import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
-import { connectedPage, connectPage, type ConnectingPerson, type ConnectLogin } from '../../pages/connect-page.ts';
+import { connectedPage, connectPage, type ConnectingPerson, type ConnectLogin, type ConnectPage } from '../../pages/connect-page.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';
 import { givenKey } from './credentials.ts';
@@ -54,11 +54,18 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     return { path, isThem: found?.id === caller.id, ...(found?.person !== undefined && { person: found.person }) };
   }
 
+  async function aboutSignIn(caller: Caller, { id, asks }: SignInServer): Promise<Pick<ConnectPage, 'signsInAt' | 'further'>> {
+    if (asks !== 'oauth') return {};
+    return { signsInAt: await signIns.whereToSignIn(caller, id), further: await signIns.furtherScopes(caller, id) };
+  }
+
   app.get<WithLink>('/connect/:link', async (request, reply) => {
     const { signIn, caller, server } = await open(request);
     const login = await whoSignsIn(caller, request);
-    const signsInAt = server.asks === 'oauth' ? await signIns.whereToSignIn(caller, server.id) : undefined;
-    return sendPage(reply, connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires, signsInAt, login }));
+    return sendPage(
+      reply,
+      connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires, ...(await aboutSignIn(caller, server)), login }),
+    );
   });
 
   app.post<WithLink>('/connect/:link', async (request, reply) => {
@@ -67,8 +74,10 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     const who = whoIs(caller, signIn);
     const login = await whoSignsIn(caller, request);
     const refuse = async (status: number, refused: string): Promise<FastifyReply> => {
-      const signsInAt = server.asks === 'oauth' ? await signIns.whereToSignIn(caller, server.id) : undefined;
-      return sendPage(reply.code(status), connectPage({ who, server, expires: signIn.expires, signsInAt, login, refused }));
+      return sendPage(
+        reply.code(status),
+        connectPage({ who, server, expires: signIn.expires, ...(await aboutSignIn(caller, server)), login, refused }),
+      );
     };
     const form = parseForm(request.body);
     const isToProve = who.proof === 'key' || (who.proof === 'token' && login?.isThem !== true);

@@ -1,9 +1,4 @@
-import {
-  processRevocationResponse,
-  WWWAuthenticateChallengeError,
-  type AuthorizationServer,
-  type WWWAuthenticateChallengeParameters,
-} from 'oauth4webapi';
+import type { AuthorizationServer, WWWAuthenticateChallengeParameters } from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/text/document-url.ts';
@@ -20,6 +15,7 @@ import {
   textAt,
   textsAt,
 } from './authorization-metadata.ts';
+import { bearerChallenge } from './bearer-challenge.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
@@ -33,16 +29,17 @@ export interface FoundAuthorization {
   scopes?: readonly string[];
 }
 
-/** The beginning of the protocol, which servers that demand a sign-in answer with 401 (MCP specification, "Authorization"). */
-const probe = {
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } },
-};
+const protocolVersion = '2025-11-25';
 
-/** The header holds an address and some scopes. The library takes a third of a second for one of the maximum length. */
-const longestChallenge = 4_000;
+/**
+ * What servers that demand a sign-in answer with 401: most of them the beginning of the protocol (MCP specification, "Authorization"), others only the list of tools, or
+ * calls. The tool does not exist, so that nothing runs.
+ */
+const probes = [
+  { method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } } },
+  { method: 'tools/list', params: {} },
+  { method: 'tools/call', params: { name: 'toolwharf_asks_where_to_sign_in', arguments: {} } },
+];
 
 /**
  * The authorization server of an MCP server: the metadata of the resource (RFC 9728) names it, and its own metadata (RFC 8414, OpenID) describes it.
@@ -124,21 +121,28 @@ async function metadataOfSignIn(
 
 /** The parameters of the `Bearer` challenge with which the server refuses a request without a token; empty if it gives none. */
 async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthenticateChallengeParameters> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    body: JSON.stringify(probe),
-  }).catch((error: unknown) => {
-    throw explainOAuthFailure(error, `The MCP server ${url}`);
-  });
-  if (response.status !== 401 || (response.headers.get('www-authenticate') ?? '').length > longestChallenge) return {};
+  let inSession: Record<string, string> = {};
+  const send = (fields: { method: string; body?: string }): Promise<Response> =>
+    fetch(url, {
+      ...fields,
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...inSession },
+    });
   try {
-    // In this library, only the check of an answer reads challenges.
-    await processRevocationResponse(response);
+    for (const [index, probe] of probes.entries()) {
+      const asked = send({ method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: index + 1, ...probe }) });
+      // A server that lists openly may still fail at what follows; its metadata may be at the well-known addresses.
+      const response = await (index === 0 ? asked : asked.catch(() => undefined));
+      if (response?.status === 401) return await bearerChallenge(response.headers.get('www-authenticate') ?? '');
+      if (response === undefined || (index === 0 && !response.ok)) return {};
+      const session = response.headers.get('mcp-session-id');
+      if (index === 0) inSession = { 'mcp-protocol-version': protocolVersion, ...(session !== null && { 'mcp-session-id': session }) };
+    }
+    return {};
   } catch (error) {
-    if (error instanceof WWWAuthenticateChallengeError) return error.cause.find(({ scheme }) => scheme === 'bearer')?.parameters ?? {};
+    throw explainOAuthFailure(error, `The MCP server ${url}`);
+  } finally {
+    if (inSession['mcp-session-id'] !== undefined) await send({ method: 'DELETE' }).catch(() => undefined);
   }
-  return {};
 }
 
 /** From where the challenge says, then from the well-known addresses: by the path of the server, then at its root. Undefined if there is none. */

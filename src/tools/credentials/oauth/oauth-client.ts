@@ -83,8 +83,8 @@ export interface OAuthClient {
 
 export interface SharedToken {
   accessToken: string;
-  /** In milliseconds since 1970. */
-  expires?: number;
+  /** When it is time for another one, in milliseconds since 1970; absent: the authorization server has not said when it expires. */
+  refreshFrom?: number;
 }
 
 export interface OAuthClientOptions {
@@ -214,7 +214,7 @@ class DiscoveringOAuthClient implements OAuthClient {
       return {
         kind: 'oauth',
         signInId: randomUUID(),
-        ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
+        ...withoutUndefined({ scopes: pending.scopes, requestedScopes: pending.scopes, revocationEndpoint, resource }),
         ...tokensIn(tokens, { who, now: this.#options.now() }),
         client,
         ...(pending.isRegistered && { registeredFor: redirectUri }),
@@ -279,8 +279,8 @@ class DiscoveringOAuthClient implements OAuthClient {
         requestSettings(fetch, record.url),
       );
       const tokens = await processClientCredentialsResponse(server, asClient, answer);
-      const { accessToken, expires } = tokensIn(tokens, { who, now: this.#options.now() });
-      return { accessToken, ...withoutUndefined({ expires }) };
+      const { accessToken, refreshFrom } = tokensIn(tokens, { who, now: this.#options.now() });
+      return { accessToken, ...withoutUndefined({ refreshFrom }) };
     } catch (error) {
       throw explainOAuthFailure(error, who);
     }

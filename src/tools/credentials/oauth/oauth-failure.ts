@@ -17,14 +17,14 @@ const errorCode = /^[a-z0-9_.-]{1,60}$/i;
 const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 const tooManyRequests = 429;
 
-const clientCure = 'Check the client id and secret that the gateway has for it.';
+const clientCure = 'Check client_id and client_secret.';
 /** By error code: RFC 6749, section 5.2, and RFC 8707, section 2. */
 const cures: Readonly<Record<string, string | undefined>> = {
   invalid_client: clientCure,
   unauthorized_client: clientCure,
   invalid_grant: 'Sign in again.',
-  invalid_scope: 'Check the scopes that the gateway asks for.',
-  invalid_target: 'Check the resource that the gateway asks a token for.',
+  invalid_scope: 'Set scopes to those that it knows (in oauth of the tool server).',
+  invalid_target: 'Set resource to one that it knows, or to false if it takes none (in oauth of the tool server).',
 };
 
 /** The error that an authorization server answered the gateway with; undefined for any other failure. */

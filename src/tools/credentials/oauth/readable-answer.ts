@@ -50,7 +50,8 @@ function toTokens(answer: JsonObject): JsonObject {
     ...rest,
     token_type: isBearer ? 'bearer' : (type ?? null),
     ...(life !== undefined && { expires_in: life }),
-    ...(typeof scopes === 'string' && scopes !== '' && { scope: scopes }),
+    // GitHub separates them by commas.
+    ...(typeof scopes === 'string' && scopes !== '' && { scope: scopes.includes(' ') ? scopes : scopes.replaceAll(',', ' ') }),
   };
 }
 

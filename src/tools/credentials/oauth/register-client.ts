@@ -64,7 +64,10 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
         ...(typeof expires === 'number' && expires > 0 && { expires: expires * 1_000 }),
       });
     } catch (error) {
-      throw explainOAuthFailure(error, `Registering with the authorization server ${server.issuer}`);
+      const failure = explainOAuthFailure(error, `Registering with the authorization server ${server.issuer}`);
+      if (failure.code !== 'upstream_rejected' && failure.code !== 'upstream_invalid_response') throw failure;
+      const cure = 'If it keeps doing so, register the gateway there, and set client_id and client_secret in oauth of the tool server.';
+      throw new GatewayError(failure.code, `${failure.message} ${cure}`);
     }
   }
 

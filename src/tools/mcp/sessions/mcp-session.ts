@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { asSentence } from '../../../shared/text/as-sentence.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../../definitions/operation.ts';
@@ -62,12 +63,17 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
         const { listing, changed } = await read(signal);
         return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, ownSessionOf }) };
       } catch (error) {
-        const { kind, message, status, isOther } = explainMcpFailure(error);
+        const { kind, message, status, isOther, wantedScopes } = explainMcpFailure(error);
         const cure = isOther === true && peer.process === undefined ? otherCure(peer.url) : undefined;
         const reason = peer.mask.text(cure === undefined ? message : `${asSentence(message)} ${cure}`);
         const stderr = connection.errorLines().slice(-linesInReason);
         const whole = stderr.length === 0 ? reason : `${asSentence(reason)} On stderr it wrote: ${stderr.join(' | ')}`;
-        return { type: 'unreachable', reason: `Connecting to the MCP server failed: ${whole}`, cause: causeOf(kind, status) };
+        return {
+          type: 'unreachable',
+          reason: `Connecting to the MCP server failed: ${whole}`,
+          cause: causeOf(kind, status),
+          ...withoutUndefined({ wantedScopes }),
+        };
       }
     },
     async isChanged(definition, signal) {
@@ -144,8 +150,12 @@ function toOpenedServer(
     loaded: undefined,
     stderr: () => connection.errorLines(),
     isChecked,
-    createTool: (operation, offeredName) => createMcpTool(session, functionOf(operation), offeredName),
-    createOwnTool: async (operation, offeredName, use) => createMcpTool(await ownSessionOf(use), functionOf(operation), offeredName),
+    createTool: (operation, offeredName) => createMcpTool(session, functionOf(operation), { offeredName }),
+    createOwnTool: async (operation, offeredName, use) =>
+      createMcpTool(await ownSessionOf(use), functionOf(operation), {
+        offeredName,
+        ...withoutUndefined({ onScopesWanted: use.onScopesWanted }),
+      }),
   };
 }
 
