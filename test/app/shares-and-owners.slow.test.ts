@@ -212,7 +212,11 @@ function requestCounts(): OpenedStore {
 
 function logLevels(): OpenedStore {
   const levels = createMcpLogLevels();
-  return { count: 2_000, put: (owner) => levels.set(owner, 'error'), has: (owner, number) => number > 0 || !levels.includes('info', owner) };
+  return {
+    count: 2_000,
+    put: (owner) => levels.set(owner, 'error'),
+    has: (owner, number) => number > 0 || !levels.includes('info', owner),
+  };
 }
 
 function leftByMcpClients(): OpenedStore {
