@@ -4,6 +4,8 @@ import type { BackendKind } from '../../../../src/core/models/backend-config.ts'
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import type { ModelBackend } from '../../../../src/core/models/model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
+import { listen } from '../../../_support/build-app.ts';
+import { connectFakeBrowser } from '../../../_support/fake-browser.ts';
 import { gatewayOf, sharedGateway } from '../../../gateway/gateway.ts';
 import type { Gateway } from '../../../gateway/gateway.ts';
 import type { DialectClient } from './chat.ts';
@@ -67,8 +69,15 @@ function withoutLoss(asked: readonly JsonObject[]): JsonObject[] {
   }));
 }
 
+/** What a frame of a socket can ask: one question, with the gateway's own fields. */
+const ofOneQuestion = played.filter(([, { chat, answer }]) => {
+  const { turns, fields: _fields, ...more } = chat;
+  return turns.length === 1 && Object.keys(more).length === 0 && answer.error === undefined && !('image' in (turns[0] ?? {}));
+});
+
 describe.each(backendKinds)('before a backend of the kind %s', (kind) => {
   const before = gatewayBefore(kind);
+  let address: Promise<string> | undefined;
   afterAll(async () => (await before.gateway).app.close());
 
   async function account(scenario: Scenario, client: DialectClient, stream: boolean): Promise<JsonObject> {
@@ -105,4 +114,29 @@ describe.each(backendKinds)('before a backend of the kind %s', (kind) => {
           expect(mine).toEqual(theirs);
         });
   }
+
+  it.each(ofOneQuestion.filter(([name]) => unsaid[name]?.includes(kind) !== true))(
+    '%s: is the same over a websocket',
+    async (name, scenario) => {
+      const { answer, chat } = scenario;
+      const [turn] = chat.turns;
+      const wire = before.follow(scenario.turns());
+      const gateway = await before.gateway;
+      const first = gateway.sent.length;
+      address ??= listen(gateway.app);
+      const browser = await connectFakeBrowser({ url: await address });
+      browser.send({ type: 'message', data: { model: 'model', content: turn?.role === 'user' ? turn.text : '', ...chat.fields } });
+      const { data } = await browser.next('assistant_end');
+      await browser.close();
+      const made = gateway.sent.slice(first).filter(({ method }) => method === 'POST');
+      expect(data).toMatchObject(answer.text === undefined ? {} : { content: answer.text });
+      expect(made.map(({ url }) => new URL(url).pathname)).toEqual(scenario.sent ?? []);
+      const isOwn = askedOtherwise[name]?.includes(kind) === true;
+      expect(isOwn ? [] : withoutLoss(wire.asked as unknown as JsonObject[])).toEqual(isOwn ? [] : await questionsOf(scenario));
+    },
+  );
+});
+
+it('enough scenarios can be played over a websocket', () => {
+  expect(ofOneQuestion.length).toBeGreaterThan(10);
 });
