@@ -7,7 +7,7 @@ export interface AppContext {
   logger: AppLog;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
   newId: () => string;
 }

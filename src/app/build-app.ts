@@ -49,7 +49,7 @@ export interface AppParts {
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** Milliseconds of a clock that nobody sets. Default: `now`, where that is replaced. */
+  /** Milliseconds of a monotonic clock. Default: `now`, where that is replaced. */
   elapsed?: () => number;
   /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
   onOpened?: () => void;

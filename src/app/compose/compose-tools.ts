@@ -101,7 +101,7 @@ export interface ToolOptions {
   createTransports?: CreateTransports | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Milliseconds of a clock that nobody sets, for delays: a clock that is set back must not put off retries. */
+  /** Milliseconds of a monotonic clock, for delays: a wall clock that is set back would put off retries. */
   elapsed: () => number;
   /** Called once per change: a registered server becomes unusable or usable again, was given another id, and so on. */
   onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;

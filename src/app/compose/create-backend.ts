@@ -39,7 +39,7 @@ type Timeouts = Pick<Config, 'firstByteTimeoutMs' | 'idleTimeoutMs'>;
 export interface BackendParts {
   send: SendOutbound;
   memory: RefusalMemory;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
   metrics?: RoutingMetrics | undefined;
 }

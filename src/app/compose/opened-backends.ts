@@ -19,7 +19,7 @@ interface OpenedBackends {
    * address does not count.
    */
   of(entries: readonly BackendConfig[]): readonly CatalogBackend[];
-  /** Where it takes requests that are passed on to it, and which. Also of a backend that was replaced: chats that run go on with it. */
+  /** The route for requests that are passed on unchanged; undefined if the backend has none. Replaced backends keep theirs while chats still use them. */
   routeOf(backend: ModelBackend): PassedRoute | undefined;
 }
 

@@ -107,7 +107,7 @@ function eventsOf(
   ];
 }
 
-/** What an answer calls that was cut off or filtered does not run, whatever a hook has changed in it. */
+/** Calls in an answer that was cut off or filtered never run, even if a hook has changed the answer. */
 function isWhole({ reason }: Finish): boolean {
   return reason === 'stop' || reason === 'tool_calls';
 }

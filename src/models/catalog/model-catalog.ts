@@ -12,7 +12,7 @@ import { ollamaPullHint } from '../ollama/ollama-models.ts';
 interface ModelCatalogOptions {
   /** In the order in which they are searched and listed. */
   backends: readonly CatalogBackend[];
-  /** Milliseconds of a clock that nobody sets: the ages of lists are measured by it. */
+  /** Milliseconds of a monotonic clock, which measures the ages of lists. */
   now: () => number;
   /** Default: one of its own. */
   memory?: RefusalMemory;

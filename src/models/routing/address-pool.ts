@@ -18,7 +18,7 @@ interface PoolOptions {
   /** Requests that may wait. Default: a hundred. */
   queue?: number | undefined;
   metrics?: RoutingMetrics | undefined;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined;

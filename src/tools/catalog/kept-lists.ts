@@ -39,7 +39,7 @@ const dropEveryMs = 60_000;
 const textsOfList = 3;
 const charactersOfFrame = 500;
 
-/** @param elapsed milliseconds of a clock that nobody sets */
+/** @param elapsed milliseconds of a monotonic clock */
 export function createKeptLists(elapsed: () => number): KeptLists {
   const kept = new FairMap<Kept>({ entries: keptLists, characters: keptListsCharacters });
   const numberOf = createNumbers();

@@ -26,7 +26,7 @@ interface ToolCatalogOptions {
   mcp: Pick<McpServers, 'openForRun'>;
   /** How the servers of a request are reached. */
   requested: Omit<RequestServersOptions, 'sessionServerAt'>;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
 }
 

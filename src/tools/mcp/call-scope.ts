@@ -45,7 +45,7 @@ export interface CallScopes {
 /** A server need not heed that a call was cancelled, but what takes longer is seldom waited for. */
 const abandonedMs = 5 * 60_000;
 
-/** `now`: milliseconds of a clock that nobody sets. */
+/** `now`: milliseconds of a monotonic clock. */
 export function createCallScopes(now: () => number = () => performance.now()): CallScopes {
   const storage = new AsyncLocalStorage<CallScope | 'nobody'>();
   const running = new Set<CallScope>();
