@@ -2,7 +2,7 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOutcome, ToolSpec } from '../../core/tools/tool.ts';
 import type { Opening } from '../definitions/opened-server.ts';
-import { withNames } from './offer-tools.ts';
+import { withNames } from './named-functions.ts';
 import type { Candidate } from '../definitions/tool-source.ts';
 import type { CallerServers } from '../servers/caller-servers.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
