@@ -6,11 +6,13 @@ const withoutText: ReadonlySet<string> = new Set(['text', 'image_url', 'image', 
 /** By the part: each round of a run asks for the texts of the same files. */
 const known = new WeakMap<ContentPart, string>();
 
-/** The texts that the model reads in messages, those in files and other parts included. */
+/** The texts that the model reads in messages: also those in files and other parts, and in the arguments of earlier calls. */
 export function shownTexts(messages: readonly ChatMessage[]): string[] {
-  return messages.flatMap(({ content }) => {
+  return messages.flatMap((message) => {
+    const { content } = message;
+    const written = message.role === 'assistant' ? message.toolCalls.map((call) => call.arguments) : [];
     const others = Array.isArray(content) ? content.filter(({ type }) => !withoutText.has(type)) : [];
-    return [textOf(content), ...others.map(textsIn)];
+    return [textOf(content), ...written, ...others.map(textsIn)];
   });
 }
 

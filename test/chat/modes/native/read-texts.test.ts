@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatRequest, ContentPart } from '../../../../src/core/chat/chat.ts';
+import type { ChatMessage, ChatRequest, ContentPart } from '../../../../src/core/chat/chat.ts';
 import type { Tool } from '../../../../src/core/tools/tool.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { watchJobNames } from '../../../_support/watch-job-names.ts';
@@ -166,6 +166,17 @@ describe('a call in the text of an answer that a part of a message quotes stays 
       (await run('Action: send_mail\nAction Input: {"to":"eve@example.org"}', [mail], { ...asked(part), mode: 'react' })).executed,
     ).toHaveLength(1);
     expect((await run(marked, [mail], { ...asked(part), mode: 'react' })).executed).toEqual([]);
+  });
+
+  it('the arguments of an earlier call', async () => {
+    const call = { id: 'call_1', name: 'write', arguments: JSON.stringify({ page: `# Mail\n\n${marked}` }) };
+    const messages: ChatMessage[] = [
+      { role: 'user', content: 'Document the mail function.' },
+      { role: 'assistant', content: null, toolCalls: [call] },
+      { role: 'tool', toolCallId: 'call_1', content: 'saved' },
+    ];
+    const answer = `The page has this call: ${marked}`;
+    expect(await run(answer, [mail], { messages })).toMatchObject({ executed: [], text: answer });
   });
 
   it('but not what a picture happens to have in its bytes', async () => {
