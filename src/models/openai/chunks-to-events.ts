@@ -1,4 +1,4 @@
-import type { ModelEvent, Usage } from '../../core/chat/chat.ts';
+import type { ModelEvent, ToolCall, Usage } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
@@ -134,7 +134,9 @@ export class CompletionReader {
       const { templates, model, caller } = this.#context;
       templates.learn(model, splitter?.opensInTemplate, caller);
       const newCalls = choice.calls.finish();
-      const calls = newCalls.length > 0 ? newCalls : (choice.legacyCall?.finish() ?? []);
+      const legacyCalls = choice.legacyCall?.finish() ?? [];
+      const isLegacy = newCalls.length === 0 || (!newCalls.some(hasArguments) && legacyCalls.some(hasArguments));
+      const calls = isLegacy ? legacyCalls : newCalls;
       const thought = { ...choice.signature, ...choice.details?.fields() };
       if (calls.length > 0 && Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
       for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
@@ -293,6 +295,10 @@ function readThinkingParts(content: JsonValue | undefined): string {
       return typeof part['thinking'] === 'string' ? part['thinking'] : readContent(part['thinking']);
     })
     .join('');
+}
+
+function hasArguments(call: ToolCall): boolean {
+  return call.arguments !== '{}';
 }
 
 function isCut(choice: Choice): boolean {
