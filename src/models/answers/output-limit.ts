@@ -6,8 +6,8 @@ export const upstreamAnswerBytes = 64 * 1024 * 1024;
 const megabyte = 1024 * 1024;
 
 /**
- * Counts the characters of one answer: text, reasoning, names and arguments of calls, over all choices. A model in a loop would go on forever, and as
- * each chunk keeps the connection alive, no time limit would end it.
+ * Counts the characters of one answer: text, reasoning, refusals, names and arguments of calls, further fields, over all choices. A model in a
+ * loop would go on forever, and as each chunk keeps the connection alive, no time limit would end it.
  */
 export class OutputLimit {
   readonly #backendName: string;

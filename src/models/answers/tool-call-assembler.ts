@@ -17,6 +17,8 @@ interface AssemblerOptions {
 const maxNameLength = 256;
 /** Appended to a truncated name, so that it can neither be called nor be confused with the function whose name it begins with. */
 const truncationMark = '…';
+/** Replaces arguments that cannot be read. It is no JSON, so the call is refused, and the model may make it again. */
+export const unreadable = 'unreadable';
 
 interface Fragment {
   id: string;
@@ -50,6 +52,8 @@ export class ToolCallAssembler {
   readonly #makeId: () => string;
   readonly #names: ReadonlySet<string>;
   readonly #meter: OutputLimit | undefined;
+  /** Arguments that belong to no call. */
+  #lost = '';
 
   constructor(options: AssemblerOptions = {}) {
     this.#makeId = options.makeId ?? makeCallId;
@@ -70,7 +74,13 @@ export class ToolCallAssembler {
     if (part.index !== undefined) call.indexes.add(part.index);
     call.name = this.#joinName(call.name, part.name);
     if (part.extra !== undefined) call.extra = { ...call.extra, ...part.extra };
+    if (call.progress.isComplete && !isEmptyObject(call) && !part.isWhole && part.text.trimStart().startsWith('{')) this.addLost(part.text);
     append(call, part);
+  }
+
+  /** Arguments, or what may be some, that the answer has for none of its calls. */
+  addLost(text: string): void {
+    if (this.#lost.length <= limits.argumentsBytes) this.#lost += text.slice(0, limits.argumentsBytes + 1);
   }
 
   /** A call that is not sent in fragments, whatever index it has. */
@@ -81,10 +91,15 @@ export class ToolCallAssembler {
   /** The calls in the order in which they began, each with a unique id; calls without a name are dropped. */
   finish(): ToolCall[] {
     const taken = new Set<string>();
-    return withoutRepeated(this.#calls.filter((call) => call.name !== '')).map(({ id, name, text, isBlank, extra }) => {
+    for (const call of this.#calls) if (call.name === '' && !hasNothing(call)) this.addLost(call.text);
+    const calls = withoutRepeated(this.#calls.filter((call) => call.name !== ''));
+    const lost = calls.length === 1 ? this.#lost : this.#lost && unreadable;
+    return calls.map(({ id, name, text, isBlank, extra }) => {
       const unique = id === '' || taken.has(id) ? this.#makeId() : id;
       taken.add(unique);
-      return { id: unique, name, arguments: isBlank ? '{}' : text, ...(extra !== undefined && { extra }) };
+      // If arguments were lost, a call without any may be the one that had them.
+      const written = isBlank ? lost || '{}' : text;
+      return { id: unique, name, arguments: written, ...(extra !== undefined && { extra }) };
     });
   }
 
@@ -185,13 +200,17 @@ function isEmptyObject({ text }: OpenCall): boolean {
   return text === '{}';
 }
 
+function hasNothing(call: OpenCall): boolean {
+  return call.isBlank || isEmptyObject(call);
+}
+
 /** One call whose id came under several indexes is made once: those without arguments, or with the same, are left out. */
 function withoutRepeated(calls: readonly OpenCall[]): OpenCall[] {
   const kept: OpenCall[] = [];
   for (const call of calls) {
-    const isEmpty = call.isBlank || isEmptyObject(call);
+    const isEmpty = hasNothing(call);
     const before = call.id === '' ? undefined : kept.find(({ id, name }) => id === call.id && name === call.name);
-    if (before !== undefined && (before.isBlank || isEmptyObject(before))) kept.splice(kept.indexOf(before), 1, call);
+    if (before !== undefined && hasNothing(before)) kept.splice(kept.indexOf(before), 1, call);
     else if (before === undefined || (!isEmpty && before.text !== call.text)) kept.push(call);
   }
   return kept;
@@ -220,8 +239,10 @@ function toIndex(index: JsonValue | undefined): number | undefined {
 function toFragment(value: unknown): Fragment | undefined {
   if (!isJsonObject(value)) return undefined;
   const body = isJsonObject(value['function']) ? value['function'] : value;
-  // Some servers repeat the word of the schema.
-  const args = body['arguments'] ?? body['parameters'];
+  // Some servers repeat the word of the schema, use Anthropic's, or write the arguments beside the function.
+  const args = [body, value]
+    .flatMap((at) => [at['arguments'], at['parameters'], at['input']])
+    .find((one) => one !== undefined && one !== null);
   const id = typeof value['id'] === 'number' ? String(value['id']) : value['id'];
   return {
     id: typeof id === 'string' ? id.trim() : '',
@@ -247,8 +268,8 @@ function boundName(name: string): string {
 /** Serializes arguments that came as an object instead of a string. */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (value === undefined || value === null || isDeeperThan(value, limits.jsonDepth)) return '';
-  return JSON.stringify(value);
+  if (value === undefined || value === null) return '';
+  return isDeeperThan(value, limits.jsonDepth) ? unreadable : JSON.stringify(value);
 }
 
 const [quote, backslash] = [0x22, 0x5c] as const;

@@ -75,7 +75,7 @@ function toBlock(part: ContentPart, place: ContentPlace): PlainBlock[] {
 }
 
 /** `data:image/png;base64,AAAA`, with any number of parameters before `;base64`. */
-const dataUri = /^data:([^;,]*)[^,]*;base64,/iu;
+const dataUri = /^data:([^;,]*)(?:;[^,]*)?;base64,/iu;
 const webAddress = /^https?:/iu;
 
 function imageBlock(part: ContentPart): ImageBlockParam | undefined {

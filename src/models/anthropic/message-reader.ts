@@ -7,7 +7,7 @@ import { isDeeperThan, isJsonObject, textIn, type JsonObject, type JsonValue } f
 import type { BackendClient } from '../transport/backend-client.ts';
 import { finishEvents, requireEnded } from '../answers/finish-reasons.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
-import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
+import { ToolCallAssembler, unreadable } from '../answers/tool-call-assembler.ts';
 import { toAnthropicUsage, usageFields } from './anthropic-usage.ts';
 import type { WireNames } from './wire-names.ts';
 
@@ -41,7 +41,10 @@ type DeltaType = RawContentBlockDelta['type'];
 export class MessageReader {
   readonly #context: MessageContext;
   readonly #blocks: Block[] = [];
-  readonly #open = new Map<JsonValue, Block>();
+  /** The latest block of each index. */
+  readonly #byIndex = new Map<JsonValue, Block>();
+  /** What came for no call, or in a form that is not known. */
+  #lost = '';
   #usage: JsonObject = {};
   #ending: JsonObject = {};
   #hasBegun = false;
@@ -71,13 +74,11 @@ export class MessageReader {
       case 'content_block_delta':
         if (isJsonObject(event['delta'])) this.#grow(event['delta'], index, events);
         return;
-      case 'content_block_stop':
-        this.#open.delete(index);
-        return;
       case 'message_delta':
         this.#noteUsage(event['usage']);
         if (isJsonObject(event['delta'])) this.#end(event['delta']);
         return;
+      case 'content_block_stop':
       case 'message_stop':
         return;
       default:
@@ -93,7 +94,6 @@ export class MessageReader {
     this.#end(message);
     for (const [index, block] of content.entries()) {
       if (isJsonObject(block)) this.#start(block, index, events);
-      this.#open.delete(index);
     }
   }
 
@@ -106,8 +106,9 @@ export class MessageReader {
     const assembler = new ToolCallAssembler({ makeId: makeCallId });
     for (const [index, { start, input }] of this.#blocks.filter(isCall).entries()) {
       const name = names.fromWire(textIn(start['name']));
-      assembler.add({ index, id: textIn(start['id']), name, arguments: input === '' ? textIn(start['input']) : input });
+      assembler.add({ index, id: textIn(start['id']), name, arguments: input || textIn(start['input']) });
     }
+    assembler.addLost(this.#lost);
     const calls = assembler.finish();
     const thinking = calls.length === 0 ? [] : this.#blocks.flatMap(toThinkingBlock);
     const events: ModelEvent[] = [...this.#endingEvents()];
@@ -120,13 +121,14 @@ export class MessageReader {
 
   #start(start: JsonObject, index: JsonValue, events: ModelEvent[]): void {
     this.#hasBegun = true;
+    this.#byIndex.delete(index);
     if (isDeeperThan(start, limits.jsonDepth)) return;
     // Between two texts the model has thought, or used a tool of Anthropic's; texts in a row are one text with sources.
     this.#needsGap ||= this.#hasSpoken && this.#blocks.at(-1)?.start['type'] !== 'text';
     if (this.#blocks.length >= maxBlocks) throw this.#context.client.invalid(`sends more than ${maxBlocks} blocks in one answer`);
     const block: Block = { start: this.#keptOf(start), thinking: '', signature: '', input: '' };
     this.#blocks.push(block);
-    this.#open.set(index, block);
+    this.#byIndex.set(index, block);
     if (start['type'] === 'text') this.#say(textIn(start['text']), events);
     if (start['type'] !== 'thinking') return;
     this.#think(block, textIn(start['thinking']), events);
@@ -139,7 +141,9 @@ export class MessageReader {
       case 'text':
         return { type: 'text' };
       case 'tool_use': {
-        const call = { type: 'tool_use', id: textIn(start['id']), name: textIn(start['name']), input: inputAtStart(start) };
+        // What begins a call that is streamed says nothing of its input.
+        const input = jsonIn(start['input']);
+        const call = { type: 'tool_use', id: textIn(start['id']), name: textIn(start['name']), input: input === '{}' ? '' : input };
         this.#context.meter.add(call.id.length + call.name.length + call.input.length);
         return call;
       }
@@ -154,7 +158,7 @@ export class MessageReader {
 
   #grow(delta: JsonObject, index: JsonValue, events: ModelEvent[]): void {
     this.#hasBegun = true;
-    const block = this.#open.get(index);
+    const block = this.#byIndex.get(index);
     switch (delta['type'] as DeltaType) {
       case 'text_delta':
         return this.#say(textIn(delta['text']), events);
@@ -163,10 +167,11 @@ export class MessageReader {
       case 'signature_delta':
         return this.#sign(block, textIn(delta['signature']));
       case 'input_json_delta':
-        return this.#write(block, textIn(delta['partial_json']));
+        return this.#write(block, jsonIn(delta['partial_json']));
       case 'citations_delta':
         return undefined;
       default:
+        if (block !== undefined && isCall(block)) this.#lost = unreadable;
     }
   }
 
@@ -191,8 +196,9 @@ export class MessageReader {
 
   #write(block: Block | undefined, text: string): void {
     this.#context.meter.add(text.length);
+    if (block === undefined || !isCall(block)) this.#lost += this.#lost.length > limits.argumentsBytes ? '' : text;
     // Arguments that are too large are refused when the call would run; here they only must stop growing.
-    if (block !== undefined && block.input.length <= limits.argumentsBytes) block.input += text;
+    else if (block.input.length <= limits.argumentsBytes) block.input += text;
   }
 
   #noteUsage(usage: JsonValue | undefined): void {
@@ -228,8 +234,10 @@ function isCall({ start }: Block): boolean {
   return start['type'] === 'tool_use';
 }
 
-function inputAtStart({ input }: JsonObject): string {
-  return isJsonObject(input) ? JSON.stringify(input) : textIn(input);
+/** Some servers send the input as an object where a text is expected. */
+function jsonIn(input: JsonValue | undefined): string {
+  if (!isJsonObject(input)) return textIn(input);
+  return isDeeperThan(input, limits.jsonDepth) ? unreadable : JSON.stringify(input);
 }
 
 /** Exactly as it came, or the results of the calls are refused. */

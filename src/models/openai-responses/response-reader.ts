@@ -4,7 +4,7 @@ import { limits } from '../../core/limits.ts';
 import { isDeeperThan, isJsonObject, textIn, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { finishEvents, requireEnded } from '../answers/finish-reasons.ts';
 import { OutputLimit } from '../answers/output-limit.ts';
-import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
+import { ToolCallAssembler, unreadable } from '../answers/tool-call-assembler.ts';
 import { toUsage } from '../openai/to-usage.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
 import { isPhase, reasoningItems, toReturnedItem, type TurnItem } from './turn-items.ts';
@@ -110,7 +110,8 @@ export class ResponseReader {
         this.#sayRest(this.#itemOf(event, 'reasoning'), partOf('thinking', event), event['text']);
         break;
       case 'response.function_call_arguments.delta':
-        this.#addArguments(this.#itemOf(event, 'function_call'), textIn(event['delta']));
+        if (isJsonObject(event['delta'])) this.#setArguments(this.#itemOf(event, 'function_call'), event['delta']);
+        else this.#addArguments(this.#itemOf(event, 'function_call'), textIn(event['delta']));
         break;
       case 'response.function_call_arguments.done':
         this.#setArguments(this.#itemOf(event, 'function_call'), event['arguments']);
@@ -292,10 +293,12 @@ export class ResponseReader {
 
   #setArguments(item: OutputItem, whole: JsonValue | undefined): void {
     if (whole === undefined || whole === null || whole === '') return;
-    if (typeof whole !== 'string' && isDeeperThan(whole, limits.jsonDepth)) return;
-    const written = typeof whole === 'string' ? whole : JSON.stringify(whole);
+    const isTooDeep = typeof whole !== 'string' && isDeeperThan(whole, limits.jsonDepth);
+    const written = isTooDeep ? unreadable : typeof whole === 'string' ? whole : JSON.stringify(whole);
+    // Some servers end a call with an empty object, whatever they have sent of it.
+    if (written === '{}' && item.pieces.trim() !== '') return;
     this.#meter.add(Math.max(0, written.length - item.pieces.length));
-    item.whole = whole;
+    item.whole = isTooDeep ? unreadable : whole;
   }
 
   /** Citations of a hosted search, in the format of chat completions. */

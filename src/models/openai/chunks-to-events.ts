@@ -1,4 +1,4 @@
-import type { ModelEvent, Usage } from '../../core/chat/chat.ts';
+import type { ModelEvent, ToolCall, Usage } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
@@ -61,6 +61,8 @@ export class CompletionReader {
   readonly #context: CompletionContext;
   readonly #choices = new Map<number, Choice>();
   readonly #seenFields = new Set<string>();
+  /** Further fields of any level that were counted in full. */
+  readonly #countedFields = new Set<string>();
   #usage: Usage | undefined;
   #hasEmptyList = false;
 
@@ -83,7 +85,8 @@ export class CompletionReader {
     return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
   }
 
-  read(payload: JsonObject): ModelEvent[] {
+  /** `characters`: the length of the chunk's text. A complete response is bounded in bytes instead. */
+  read(payload: JsonObject, characters = 0): ModelEvent[] {
     const groq = isJsonObject(payload['x_groq']) ? payload['x_groq']['usage'] : undefined;
     this.#usage = toUsage(payload['usage'] ?? groq) ?? this.#usage;
     const events: ModelEvent[] = [];
@@ -95,6 +98,7 @@ export class CompletionReader {
     const choices = Array.isArray(payload['choices']) ? payload['choices'] : [];
     this.#hasEmptyList ||= Array.isArray(payload['choices']) && choices.length === 0;
     for (const [position, wire] of choices.entries()) if (isJsonObject(wire)) this.#readChoice(wire, position, events);
+    this.#countFields(events, characters);
     return events;
   }
 
@@ -130,7 +134,9 @@ export class CompletionReader {
       const { templates, model, caller } = this.#context;
       templates.learn(model, splitter?.opensInTemplate, caller);
       const newCalls = choice.calls.finish();
-      const calls = newCalls.length > 0 ? newCalls : (choice.legacyCall?.finish() ?? []);
+      const legacyCalls = choice.legacyCall?.finish() ?? [];
+      const isLegacy = newCalls.length === 0 || (!newCalls.some(hasArguments) && legacyCalls.some(hasArguments));
+      const calls = isLegacy ? legacyCalls : newCalls;
       const thought = { ...choice.signature, ...choice.details?.fields() };
       if (calls.length > 0 && Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
       for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
@@ -162,6 +168,20 @@ export class CompletionReader {
   #newAssembler(): ToolCallAssembler {
     const { makeCallId, toolNames, meter } = this.#context;
     return new ToolCallAssembler({ makeId: makeCallId, names: toolNames, meter });
+  }
+
+  /**
+   * Further fields are kept by name until the answer ends, so a chunk with a new one counts in full. Of a known one only log probabilities add up:
+   * those of a long answer are many times its text.
+   */
+  #countFields(events: readonly ModelEvent[], characters: number): void {
+    const names = events.flatMap((event) =>
+      event.type === 'extra' ? Object.keys(event.fields).map((key) => `${event.level} ${key}`) : [],
+    );
+    if (names.length === 0) return;
+    const isNew = names.some((name) => !this.#countedFields.has(name));
+    this.#context.meter.add(isNew ? characters : Math.ceil(characters / 4));
+    for (const name of names) this.#countedFields.add(name);
   }
 
   #isWanted(index: number): boolean {
@@ -196,7 +216,8 @@ export class CompletionReader {
     choice.hasDelta = true;
     const reasoning = readReasoning(delta);
     const content = readContent(delta['content']);
-    this.#context.meter.add(reasoning.length + content.length);
+    const { refusal } = delta;
+    this.#context.meter.add(reasoning.length + content.length + (typeof refusal === 'string' ? refusal.length : 0));
     if (reasoning !== '') {
       choice.hasReasoningField = true;
       const field = reasoningFieldOf(delta);
@@ -274,6 +295,10 @@ function readThinkingParts(content: JsonValue | undefined): string {
       return typeof part['thinking'] === 'string' ? part['thinking'] : readContent(part['thinking']);
     })
     .join('');
+}
+
+function hasArguments(call: ToolCall): boolean {
+  return call.arguments !== '{}';
 }
 
 function isCut(choice: Choice): boolean {

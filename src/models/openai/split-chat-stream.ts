@@ -106,7 +106,7 @@ export class ChatStream implements AnswerStream {
     }
     if (part.name === 'error') throw this.#client.reported(chunk);
     const payload = toPayload(chunk, this.#client);
-    return payload === undefined ? [] : this.#reader.read(payload);
+    return payload === undefined ? [] : this.#reader.read(payload, part.data.length);
   }
 }
 

@@ -1,9 +1,9 @@
-import type { ChatMessage } from '../../core/chat/chat.ts';
+import type { ChatMessage, ContentPart } from '../../core/chat/chat.ts';
 import { derivedNames, derivedParameters } from '../../core/chat/derived-parameters.ts';
 import { forOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelRequest, Proof } from '../../core/models/model.ts';
-import type { JsonValue } from '../../shared/json/json.ts';
+import { isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
 import { isConditional } from '../../shared/refusals/conditional-refusal.ts';
 import { hashOf } from './hash-content.ts';
 import { mayBeOutput } from './refusal-wordings.ts';
@@ -50,10 +50,21 @@ const searchedValues = 200_000;
  */
 export function judgeProof(lesson: Lesson, { request, pointsAt, words = '', rule = 'proven' }: Proof): ProvenScope {
   const isQuoted = (said: string): boolean => mayBeOutput(words, said) || mayQuote(request, lesson, said);
-  if (rule === 'lossless') return pointsAt !== undefined && isQuoted(pointsAt) ? { type: 'run' } : { type: 'everybody' };
+  if (rule === 'lossless')
+    return pointsAt !== undefined && (isQuoted(pointsAt) || hasUnseenText(request)) ? { type: 'run' } : { type: 'everybody' };
   if (rule === 'proven' && (pointsAt === undefined || isQuoted(pointsAt))) return { type: 'run' };
   const own = [...ownPartsOf(request, lesson), ...(isAboutUsual(words, request, lesson) ? usualPartsOf(request, lesson) : [])];
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
+}
+
+/** Whether a refusal may quote what is not in the request as it is written: a file, or the answer of a server from which the backend gets a picture. */
+function hasUnseenText({ messages }: ModelRequest): boolean {
+  const isInline = (part: ContentPart): boolean => {
+    const image = ownValue(part, 'image_url');
+    const url = isJsonObject(image) ? image['url'] : image;
+    return typeof url === 'string' && /^data:image\//iu.test(url);
+  };
+  return messages.some(({ content }) => Array.isArray(content) && content.some((part) => part.type !== 'text' && !isInline(part)));
 }
 
 /** The hashes of a caller's own parts for which their lessons may hold: whatever usual parts there are, and with the same. */

@@ -91,5 +91,5 @@ function expand(template: string, values: ReadonlyMap<string, string | undefined
  * same text: `%` is encoded too, and so are spaces at the ends, which HTTP would drop.
  */
 function encodeForHeader(value: string): string {
-  return value.toWellFormed().replaceAll(/[^\x20-\x24\x26-\x7e]|^ +| +$/gu, (characters) => encodeURIComponent(characters));
+  return value.toWellFormed().replaceAll(/[^\x20-\x24\x26-\x7e]|^ +|(?<! ) +$/gu, (characters) => encodeURIComponent(characters));
 }

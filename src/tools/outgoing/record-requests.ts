@@ -87,7 +87,7 @@ function hiddenValue(value: string): string {
 }
 
 function withoutCarried(url: string, { isCarried }: Recording): string {
-  return url.replaceAll(/([?&])([^=&#]*)=([^&#]*)/g, (whole, mark: string, name: string) =>
+  return url.replaceAll(/([?&])([^=&#?]*)=([^&#]*)/g, (whole, mark: string, name: string) =>
     isCarried({ parameter: decoded(name) }) ? `${mark}${name}=${hidden}` : whole,
   );
 }

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { findOfferedName } from '../../../src/chat/fit-calls/find-offered-name.ts';
 import { findSelection, parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
 import { quotesOf } from '../../../src/chat/parse-tool-calls/quotes/quoted-calls.ts';
+import { specOf } from './judge-output.ts';
 import { countSteps } from '../../_support/count-steps.ts';
 import { describeUnless, missingVariable } from '../../_support/missing.ts';
 
@@ -220,6 +221,14 @@ it.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(
 
 it('a bad call does not take a good sibling with it', () => {
   expect(parseSelection(`{"tool_calls": [{"parameters": 7}, ${json}]}`).calls).toEqual([call]);
+});
+
+it('a comment behind a call ends with its line, however many marks of comments it has and however long it is', () => {
+  const comment = `${'#'.repeat(12)} ${'x'.repeat(5_000)} # ${'y'.repeat(5_000)}`;
+  expect(
+    parseSelection(`get_time(zone="UTC") ${comment}\nget_time(zone="UTC")`, { tools: [specOf('get_time', { zone: { type: 'string' } })] })
+      .calls,
+  ).toEqual([call, call]);
 });
 
 it('a megabyte of brackets is given up in bounded time', () => {

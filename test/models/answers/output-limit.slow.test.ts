@@ -93,6 +93,26 @@ describe('an answer without end', () => {
     expectEnd(await listen(payloads, (send) => createOpenAiBackend(connection, send), { parameters: { n: 3 } }));
   });
 
+  it('is ended by the OpenAI backend if it consists of ever new fields, which are kept until the end', async () => {
+    const fresh = Array.from({ length: repetitions }, (_, index) => event({ [`field_${index}`]: large }));
+    const { error, pieces } = await listen(fresh, (send) => createOpenAiBackend(connection, send));
+    expect(String(error)).toContain('"lab" sent more than 64 MB in one answer');
+    expect(pieces).toBe(Math.floor(upstreamAnswerBytes / megabyte));
+  });
+
+  it('is ended by the OpenAI backend if it consists of a refusal', async () => {
+    const { error } = await listen([event({ refusal: large })], (send) => createOpenAiBackend(connection, send));
+    expect(String(error)).toContain('"lab" sent more than 64 MB in one answer');
+  });
+
+  it('may have more than the limit in log probabilities, which are many times as long as their text', async () => {
+    const logprobs = { content: [{ token: large }] };
+    const payload = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x' }, logprobs }] })}\n\n`;
+    const { error, pieces } = await listen([payload], (send) => createOpenAiBackend(connection, send));
+    expect(String(error)).not.toContain('64 MB');
+    expect(pieces).toBe(repetitions);
+  });
+
   it('is ended by the Ollama backend, which counts everything that is said', async () => {
     const half = large.slice(0, megabyte / 2);
     const payloads = [

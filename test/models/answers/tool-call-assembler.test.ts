@@ -275,6 +275,37 @@ const cases: [title: string, fragments: unknown[], calls: string[]][] = [
   ],
   ['arguments that are no JSON', [fragment(0, 'a', 'get_time', 'zone=UTC')], ['a get_time zone=UTC']],
   ['arguments that were cut', [fragment(0, 'a', 'get_time', '{"z": "U')], ['a get_time {"z": "U']],
+  [
+    'arguments under another id and index than their only call',
+    [fragment(0, 'a', 'get_time', ''), fragment(1, 'b', undefined, '{"z":1}')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'arguments that came before the name under another index',
+    [fragment(0, undefined, undefined, '{"z":1}'), fragment(1, 'a', 'get_time', '')],
+    ['a get_time {"z":1}'],
+  ],
+  [
+    'no call without arguments where some belong to none of several calls',
+    [fragment(0, 'a', 'get_time', ''), fragment(1, 'b', 'fly_to_moon', '{"y":2}'), fragment(2, 'c', undefined, '{"z":1}')],
+    ['a get_time unreadable', 'b fly_to_moon {"y":2}'],
+  ],
+  [
+    'no call without arguments where those of two came to one',
+    [
+      fragment(0, 'a', 'get_time', ''),
+      fragment(1, 'b', 'fly_to_moon', ''),
+      fragment(undefined, undefined, undefined, '{"z":1}'),
+      fragment(undefined, undefined, undefined, '{"y":2}'),
+    ],
+    ['a get_time unreadable', 'b fly_to_moon {"z":1}{"y":2}'],
+  ],
+  ['arguments beside the function', [{ index: 0, id: 'a', function: { name: 'get_time' }, arguments: '{"z":1}' }], ['a get_time {"z":1}']],
+  [
+    'arguments under the word of Anthropic',
+    [{ index: 0, id: 'a', function: { name: 'get_time', input: { z: 1 } } }],
+    ['a get_time {"z":1}'],
+  ],
   ['a call that never had a name', [fragment(0, 'a', undefined, '{"z":1}'), fragment(1, 'b', 'get_time', '{}')], ['b get_time {}']],
   [
     'garbage',
@@ -335,10 +366,10 @@ describe('ToolCallAssembler', () => {
     expect(assemble(fragments)).toHaveLength(limits.callsPerRound + 1);
   });
 
-  it('survives arguments nested beyond every stack', () => {
+  it('runs no call whose arguments are nested beyond every stack', () => {
     let deep: unknown = {};
     for (let level = 0; level < 50_000; level += 1) deep = { deep };
-    expect(assemble([fragment(0, 'a', 'get_time', deep)])).toEqual(['a get_time {}']);
+    expect(assemble([fragment(0, 'a', 'get_time', deep)])).toEqual(['a get_time unreadable']);
   });
 
   it('puts any calls together again, however they were cut and mixed', () => {

@@ -86,6 +86,12 @@ describe('messages', () => {
     ]);
   });
 
+  it('have a data URI as a note if a megabyte of it names no base64', () => {
+    const image = { type: 'image_url', image_url: { url: `data:${'a'.repeat(1_000_000)}` } };
+    const [first] = convert(user([image]), assistant('b'), user('c')).messages;
+    expect(first?.content).toEqual([text('[A part of type "image_url", which this model cannot read, was left out here.]')]);
+  });
+
   it('are refused with new content of another kind, which in the history becomes a note', () => {
     const sound = [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }];
     expect(() => convert(user('a'), user(sound))).toThrow(

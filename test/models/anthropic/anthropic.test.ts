@@ -301,6 +301,31 @@ describe('a streamed answer', () => {
     expect(fold((await ask(connect(server))).events)).toMatchObject({ text: 'Hello', finish: ['stop'] });
   });
 
+  const begun = (index: number, id = 't'): { type: string } =>
+    ({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name: 'clear', input: {} } }) as { type: string };
+  const piece = (index: unknown, delta: object): { type: string } => ({ type: 'content_block_delta', index, delta }) as { type: string };
+  const input = { type: 'input_json_delta', partial_json: '{"before":"2020"}' };
+  const end = { type: 'content_block_stop', index: 1 } as { type: string };
+
+  it.each([
+    ['under another index', [begun(1), piece(2, input), end]],
+    ['under the index of a text', [...text('I clear', 0), begun(1), piece(0, input), end]],
+    ['without an index', [begun(1), piece(undefined, input), end]],
+    ['behind the end of its block', [begun(1), end, piece(1, input)]],
+    ['as an object', [begun(1), piece(1, { type: 'input_json_delta', partial_json: { before: '2020' } }), end]],
+  ])('gives the input of a call that comes %s', async (_how, events) => {
+    const server = await upstream(stream(frames(start, ...events, ...stopped('tool_use'))));
+    expect(fold((await ask(connect(server))).events).calls).toEqual([{ id: 't', name: 'clear', arguments: '{"before":"2020"}' }]);
+  });
+
+  it.each([
+    ['of a form that is not known', [begun(1), piece(1, { partial_json: '{"before":"2020"}' })], ['unreadable']],
+    ['that may be of either of two calls', [begun(1), begun(2, 'u'), piece(3, input)], ['unreadable', 'unreadable']],
+  ])('makes no call without its input where there is one %s', async (_how, events, written) => {
+    const server = await upstream(stream(frames(start, ...events, ...stopped('tool_use'))));
+    expect(fold((await ask(connect(server))).events).calls.map((call) => call.arguments)).toEqual(written);
+  });
+
   it('has calls without input or id, and a call that was cut off by the limit', async () => {
     const call = (id: unknown, index: number): { type: string } =>
       ({ type: 'content_block_start', index, content_block: { type: 'tool_use', id, name: 'f', input: {} } }) as { type: string };

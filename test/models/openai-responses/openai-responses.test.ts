@@ -276,6 +276,29 @@ describe('a stream that is not by the book', () => {
     expect(events.find(({ type }) => type === 'thought')).toMatchObject({ fields: { reasoning_items: [kept, { type: 'function_call' }] } });
   });
 
+  it.each([
+    [
+      'in pieces of another item',
+      [{ type: 'response.function_call_arguments.delta', output_index: 1, item_id: 'fc_x', delta: time.arguments }],
+    ],
+    [
+      'at the end of another item',
+      [{ type: 'response.function_call_arguments.done', output_index: 1, item_id: 'fc_x', arguments: time.arguments }],
+    ],
+    ['as an object', [{ type: 'response.function_call_arguments.delta', output_index: 0, delta: JSON.parse(time.arguments) as object }]],
+    [
+      'before an empty object',
+      [
+        { type: 'response.function_call_arguments.delta', output_index: 0, delta: time.arguments },
+        { type: 'response.output_item.done', output_index: 0, item: { ...time, arguments: '{}' } },
+      ],
+    ],
+  ])('gives the arguments of a call that come %s', async (_how, events) => {
+    const begun = { type: 'response.output_item.added', output_index: 0, item: { ...time, arguments: '' } };
+    const ended = { type: 'response.completed', response: { status: 'completed', output: [] } };
+    expect(fold((await readEvents([begun, ...events, ended])).events).calls).toEqual([toolCalls[0]]);
+  });
+
   it('makes equal calls as often as they come, and those that only come at its end', async () => {
     const events = eventsOfResponse([time, { ...time, id: 'fc_2', call_id: 'call_2' }, { ...time, id: 'fc_3', call_id: 'call_3' }]);
     const { events: said } = await readEvents(

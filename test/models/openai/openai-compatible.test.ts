@@ -285,6 +285,10 @@ describe('the stream', () => {
     ['after it', (call: object, legacy: object) => [call, legacy]],
     ['before it', (call: object, legacy: object) => [legacy, call]],
     ['alone', (_call: object, legacy: object) => [legacy]],
+    [
+      'with its arguments, beside one without',
+      (_call: object, legacy: object) => [{ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'get_time' } }] }, legacy],
+    ],
   ])('makes a call once that stands in the older field %s', async (_place, deltasOf) => {
     const called = { name: 'get_time', arguments: '{"zone":"UTC"}' };
     const deltas = deltasOf({ tool_calls: [{ index: 0, id: 'call_1', function: called }] }, { function_call: called });

@@ -152,6 +152,15 @@ it('a lesson that loses nothing is for the run alone where its words may be quot
   expect(reachOf({ fields: { messages: [{ role: 'user', content: words }] }, rule: 'lossless' })).toEqual(forRun);
 });
 
+it.each([
+  ['a picture that the backend loads', { type: 'image_url', image_url: { url: 'https://pictures.example/a.png' } }, forRun],
+  ['a file', { type: 'file', file: { file_data: 'data:text/plain;base64,AAAA' } }, forRun],
+  ['a picture in the request', { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }, forEverybody],
+])('remembers a lesson that is lossless no longer than what it may quote allows: %s', (_what, part, reach) => {
+  const content = [{ type: 'text' as const, text: 'Look.' }, part];
+  expect(reachOf({ fields: { messages: [{ role: 'user', content }] }, rule: 'lossless' })).toEqual(reach);
+});
+
 describe.each<LessonRule>(['lossless', 'proven'])('a lesson that is %s', (rule) => {
   it.each([
     `1 validation error for list[function-wrap[__log_extra_fields__()]] Invalid JSON: EOF while parsing [type=json_invalid, input_value='[{"name": "f", "parameters": {"note": "${words}', input_type=str]`,

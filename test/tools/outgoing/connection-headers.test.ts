@@ -42,6 +42,11 @@ describe('a header with placeholders', () => {
     expect(expand('{{USER_ROLE}} {{constructor}}')).toBe('{{USER_ROLE}} {{constructor}}');
   });
 
+  it('encodes spaces at the ends of a value, and reads a million within it once', () => {
+    const spaces = ' '.repeat(1_000_000);
+    expect(expand('{{CHAT_ID}}', runContext({ chatId: `  a${spaces}b ` }))).toBe(`%20%20a${spaces}b%20`);
+  });
+
   it('is expanded once, and an id cannot end the header', () => {
     expect(expand('{{CHAT_ID}}', runContext({ chatId: '{{RUN_ID}}' }))).toBe('{{RUN_ID}}');
     expect(expand('{{CHAT_ID}}', runContext({ chatId: 'a\r\nx: y 時\ud800' }))).toBe('a%0D%0Ax: y %E6%99%82%EF%BF%BD');

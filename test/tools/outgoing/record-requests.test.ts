@@ -35,3 +35,22 @@ it('a token that was renewed while the request was under way is hidden like the 
     { text: '{"said":"[secret] and [secret]"}' },
   ]);
 });
+
+it('a parameter that carries a credential is hidden, also behind a million question marks', async () => {
+  const requests: RecordedRequest[] = [];
+  const recording = { requests, mask: createSecretMask([]), isCarried: (part: object) => 'parameter' in part && part.parameter === 'key' };
+  const marks = '?'.repeat(1_000_000);
+  await recordingSend(
+    async () => jsonResponse({}),
+    recording,
+  )({
+    method: 'GET',
+    url: `http://peer.test/${marks}key=CANARY&a=b`,
+    headers: {},
+    trust: { kind: 'request', mayReachPrivate: false },
+    signal: new AbortController().signal,
+    firstByteTimeoutMs: 1_000,
+    idleTimeoutMs: 1_000,
+  });
+  expect(requests.map(({ url = '' }) => url.replace(marks, ''))).toEqual(['http://peer.test/key=[secret]&a=b']);
+});

@@ -1,7 +1,7 @@
 import { runInWorker } from '../../../workers/run-in-worker.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
-import { textOf, type ModelEvent } from '../../../core/chat/chat.ts';
+import type { ModelEvent } from '../../../core/chat/chat.ts';
 import type { ModelRequest } from '../../../core/models/model.ts';
 import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
 import type { ReadCall, ReadEntry } from '../../parse-tool-calls/answer-pieces.ts';
@@ -9,6 +9,7 @@ import { compact, type QuoteCheck } from '../../parse-tool-calls/quotes/quoted-c
 import type { findInDefinitionsText } from '../../parse-tool-calls/quotes/quoted-definitions.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
+import { shownTexts } from '../shown-texts.ts';
 
 /** Up to this many characters are searched for a name on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;
@@ -50,8 +51,7 @@ export class ReadTexts implements QuoteCheck {
   #warnings: ModelEvent[] = [];
 
   constructor(request: ModelRequest, caller: { readonly id: string }) {
-    const texts = request.messages.map((message) => textOf(message.content));
-    this.#messages = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
+    this.#messages = new EarlierTexts(shownTexts(request.messages), { isReact: false, caller, signal: request.signal });
     this.#request = request;
     this.#caller = caller;
   }

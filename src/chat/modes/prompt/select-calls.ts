@@ -10,6 +10,7 @@ import { selectionForm } from './constrain-selection.ts';
 import { readSelection, type DroppedCall, type ReadSelection, type SelectedEntry } from './read-selection.ts';
 import { canonicalJson } from '../../fit-calls/canonical-json.ts';
 import type { FittingRules } from '../../fit-calls/fit-arguments.ts';
+import { shownTexts } from '../shown-texts.ts';
 import { confirmMessage, demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
 
 /**
@@ -233,7 +234,7 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
   };
   const { text, isCut } = await collectText(task.backend, modelRequest, emit);
   // A call that the model merely repeats from a user, a page or a tool result must not run.
-  const earlierTexts = request.messages.map((message) => textOf(message.content));
+  const earlierTexts = shownTexts(request.messages);
   return {
     text,
     isCut,

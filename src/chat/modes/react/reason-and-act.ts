@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { textOf, type ChatMessage, type ModelEvent } from '../../../core/chat/chat.ts';
+import type { ChatMessage, ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { runSteps, StopReading, type Emit } from '../../../shared/async/emit.ts';
 import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
@@ -13,6 +13,7 @@ import { reactMessages } from './react-prompt.ts';
 import { ReactStep } from './react-step.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
+import { shownTexts } from '../shown-texts.ts';
 import { repairInWorker } from '../repair-in-worker.ts';
 import { slicesOf } from '../slices-of.ts';
 
@@ -54,8 +55,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     const form = demandedForm(request.parameters);
     const inLabels = withLoggedOffer(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // A call that the model merely repeats from a page, a result or a message must not run, in whatever form it is written.
-    const texts = request.messages.map((message) => textOf(message.content));
-    const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
+    const earlier = new EarlierTexts(shownTexts(request.messages), { isReact: true, caller, signal: request.signal });
     const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
     const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier, repairs });
     const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });

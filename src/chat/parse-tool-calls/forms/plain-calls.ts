@@ -8,9 +8,12 @@ import type { ReadContext } from '../read-context.ts';
 /** What may precede a call: a bullet or number, a label such as "Call:", quotes. */
 const lead = /(?:(?:[-*•]|\d{1,2}[.)])[ \t]{1,9})?(?:(?:function |tool )?(?:calls?|answer|output):\s{0,99})?["'`]{0,3}/iy;
 const writtenName = /(?:[\p{L}_]|\\_)(?:[\p{L}\p{N}_./-]|\\_){0,255}/uy;
-/** What may separate calls: punctuation, a comment, template tokens. With anything else the line is prose. */
+/**
+ * What may separate calls: punctuation, a comment, template tokens. With anything else the line is prose. A comment ends with its line and nowhere
+ * else: with other ends, the ways to divide a line of `#` double with each of them.
+ */
 const separator =
-  /(?:[ \t]|[,;`"']|\\(?=\n)|<\|[a-z_]{1,20}\|>|<\/s>|(?:#|\/\/)[^\n]{0,4096})*(?:$|\n\s*|(?<=[,;)][ \t]{0,9})(?=[\p{L}_]))/uy;
+  /(?:[ \t]|[,;`"']|\\(?=\n)|<\|[a-z_]{1,20}\|>|<\/s>|(?:#|\/\/)[^\n]*(?![^\n]))*(?:$|\n\s*|(?<=[,;)][ \t]{0,9})(?=[\p{L}_]))/uy;
 
 /**
  * Reads calls without any marks at the beginning of a selection: `f(a=1); g(b=2)` on one or several lines, or a name on a line by itself and its

@@ -178,7 +178,7 @@ function createCompletionCollector({ runId, created, model: named }: AnswerHead,
   };
   const own = new GatewayAnswerFields();
   let model = named;
-  let response: JsonObject = {};
+  const response: JsonObject = {};
   let usage: Usage | undefined;
 
   function add(event: ChatEvent): void {
@@ -192,7 +192,7 @@ function createCompletionCollector({ runId, created, model: named }: AnswerHead,
       Object.assign(choice.delta, event.fields);
       choice.refusal += refusalIn(event);
     } else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
-    else if (event.type === 'extra') response = { ...response, ...event.fields };
+    else if (event.type === 'extra') Object.assign(response, event.fields);
     else {
       if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
       own.note(event);

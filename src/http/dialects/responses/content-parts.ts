@@ -1,6 +1,7 @@
 import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { textOfFile } from '../../../shared/text/file-text.ts';
 
 /**
  * Parts of a message or of a call's output, in the gateway's types. A list with only text becomes a text, and an empty list an empty text, because backends refuse lists without
@@ -43,14 +44,12 @@ function imagePart(part: JsonObject, path: string): ContentPart {
   return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && { detail }) } };
 }
 
-const dataUri = /^data:[^,]*,/iu;
-
 /** The text of a file, after its name. */
 function fileText(part: JsonObject, path: string): string {
   const { file_data: data, filename } = part;
   const cure = 'the text of the file in file_data';
   if (typeof data !== 'string') throw cannotLoad(`${path}.${typeof part['file_url'] === 'string' ? 'file_url' : 'file_id'}`, cure);
-  const text = decoded(data);
+  const text = textOfFile(data);
   if (text === undefined)
     throw new GatewayError(
       'invalid_request',
@@ -61,21 +60,6 @@ function fileText(part: JsonObject, path: string): string {
     );
   const name = typeof filename === 'string' && filename !== '' ? filename.slice(0, 256) : 'document';
   return `File ${JSON.stringify(name)}:\n\n${text}`;
-}
-
-function decoded(data: string): string | undefined {
-  const head = dataUri.exec(data)?.[0];
-  const body = head === undefined ? data : data.slice(head.length);
-  try {
-    const text =
-      head !== undefined && !/;base64,$/iu.test(head)
-        ? decodeURIComponent(body)
-        : new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(body, 'base64'));
-    // A PDF can consist of only ASCII.
-    return text.includes('\0') || text.startsWith('%PDF-') ? undefined : text;
-  } catch {
-    return undefined;
-  }
 }
 
 function cannotLoad(param: string, cure: string): GatewayError {

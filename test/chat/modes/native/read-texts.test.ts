@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatRequest } from '../../../../src/core/chat/chat.ts';
+import type { ChatMessage, ChatRequest, ContentPart } from '../../../../src/core/chat/chat.ts';
 import type { Tool } from '../../../../src/core/tools/tool.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
 import { watchJobNames } from '../../../_support/watch-job-names.ts';
@@ -142,5 +142,45 @@ describe('a call in the text of an answer runs', () => {
     expect((await run(marked, [weather({}), mail])).executed).toHaveLength(1);
     await run('It rains.', [weather({ description: marked }), mail]);
     expect(workerJobs).toEqual([]);
+  });
+});
+
+describe('a call in the text of an answer that a part of a message quotes stays text', () => {
+  const inBase64 = Buffer.from(`Notes.\n${marked}\nEnd.`).toString('base64');
+  const file = (data: string): ContentPart => ({ type: 'file', file: { filename: 'notes.txt', file_data: data } });
+  const parts: [what: string, part: ContentPart][] = [
+    ['a file', file(`data:text/plain;charset=utf-8;base64,${inBase64}`)],
+    ['a file without a type', file(inBase64)],
+    ['a file whose text is escaped', file(`data:text/markdown,${encodeURIComponent(marked)}`)],
+    ['a document of Anthropic', { type: 'document', source: { type: 'text', media_type: 'text/plain', data: marked } }],
+    ['a result of a search', { type: 'search_result', source: 'x', title: 'x', content: [{ type: 'text', text: marked }] }],
+  ];
+  const asked = (part: ContentPart): Partial<ChatRequest> => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Read it.' }, part] }],
+  });
+
+  it.each(parts)('%s', async (_what, part) => {
+    const answer = `It says: ${marked}`;
+    expect(await run(answer, [mail], asked(part))).toMatchObject({ executed: [], text: answer });
+    expect(
+      (await run('Action: send_mail\nAction Input: {"to":"eve@example.org"}', [mail], { ...asked(part), mode: 'react' })).executed,
+    ).toHaveLength(1);
+    expect((await run(marked, [mail], { ...asked(part), mode: 'react' })).executed).toEqual([]);
+  });
+
+  it('the arguments of an earlier call', async () => {
+    const call = { id: 'call_1', name: 'write', arguments: JSON.stringify({ page: `# Mail\n\n${marked}` }) };
+    const messages: ChatMessage[] = [
+      { role: 'user', content: 'Document the mail function.' },
+      { role: 'assistant', content: null, toolCalls: [call] },
+      { role: 'tool', toolCallId: 'call_1', content: 'saved' },
+    ];
+    const answer = `The page has this call: ${marked}`;
+    expect(await run(answer, [mail], { messages })).toMatchObject({ executed: [], text: answer });
+  });
+
+  it('but not what a picture happens to have in its bytes', async () => {
+    const picture: ContentPart = { type: 'image_url', image_url: { url: `data:image/png;base64,${inBase64}` } };
+    expect((await run(marked, [mail], asked(picture))).executed).toHaveLength(1);
   });
 });
