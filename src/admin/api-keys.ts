@@ -10,7 +10,7 @@ export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'secretMark' | 'createdA
 
 /** Administration of the stored keys. Every function may reject with GatewayError `storage_unavailable`. */
 export interface ApiKeys {
-  list(): Promise<KeyRecord[]>;
+  list(): Promise<readonly KeyRecord[]>;
   /** `key` is the key itself, which cannot be read again. @throws GatewayError `invalid_request` when the first key is not an administrator's. */
   create(fields: KeyFields): Promise<{ record: KeyRecord; key: string }>;
   /** @throws GatewayError `not_found`, `read_only` for the fixed key, `conflict` when no administrator would be left. */
@@ -53,7 +53,7 @@ class RegisteredKeys implements ApiKeys {
     this.#options = options;
   }
 
-  list(): Promise<KeyRecord[]> {
+  list(): Promise<readonly KeyRecord[]> {
     return this.#options.registry.listKeys();
   }
 

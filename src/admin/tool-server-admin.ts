@@ -34,7 +34,7 @@ export interface ChangedToolServer {
  * which is loaded for this. Every function may reject with GatewayError `storage_unavailable`, those with a signal also with its reason.
  */
 export interface ToolServerAdmin {
-  list(): Promise<ToolServerRecord[]>;
+  list(): Promise<readonly ToolServerRecord[]>;
   /** @throws GatewayError `not_found` */
   require(id: string): Promise<ToolServerRecord>;
   /** Inspects a connection without storing it. Omitted secrets are taken from a stored connection to the same document. */
@@ -63,7 +63,7 @@ class RegisteredToolServers implements ToolServerAdmin {
   }
 
   // All are needed, because the list may be sent back to replace everything.
-  async list(): Promise<ToolServerRecord[]> {
+  async list(): Promise<readonly ToolServerRecord[]> {
     return this.#options.registry.listToolServers('all');
   }
 

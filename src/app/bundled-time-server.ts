@@ -1,5 +1,6 @@
 import { GatewayError, type ErrorCode } from '../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../core/stores/registry.ts';
+import { keepLast } from '../shared/keep-last.ts';
 import { whenThere } from '../shared/async/maybe-promise.ts';
 
 const bundledId = 'time';
@@ -112,6 +113,8 @@ function withBundledUrl(store: Registry, url: string | undefined): Registry {
     return [known];
   }
 
+  const showAll = keepLast((records: readonly ToolServerRecord[]): readonly ToolServerRecord[] => records.flatMap(show));
+
   function mark(record: ToolServerRecord): ToolServerRecord {
     const leadsHere = url !== undefined && record.url.replace(/\/+$/, '') === url.replace(/\/+$/, '');
     if (leadsHere) return { ...record, origin: 'bundled' };
@@ -120,7 +123,7 @@ function withBundledUrl(store: Registry, url: string | undefined): Registry {
 
   return {
     ...store,
-    listToolServers: (need) => whenThere(store.listToolServers(need), (records) => records.flatMap(show)),
+    listToolServers: (need) => whenThere(store.listToolServers(need), showAll),
     async findToolServer(id) {
       const record = await store.findToolServer(id);
       return record && show(record)[0];

@@ -1,11 +1,14 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/stores/registry.ts';
+import { keepLast } from '../shared/keep-last.ts';
 import { deepFreeze } from '../shared/json/deep-freeze.ts';
 import { whenThere, type MaybePromise } from '../shared/async/maybe-promise.ts';
 import { copyJson } from '../shared/json/json.ts';
 
 /** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */
 const faultReportMs = 60_000;
+
+const nothing: readonly ToolServerRecord[] = [];
 
 interface LayeredRegistryOptions {
   /** From the environment and the configuration file. They are listed first and override stored ones with the same id. */
@@ -32,21 +35,25 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
     onFault?.(error);
   }
 
-  function listStored(): MaybePromise<ToolServerRecord[]> {
+  const addFixed = keepLast((stored: readonly ToolServerRecord[]): readonly ToolServerRecord[] =>
+    Object.freeze([...fixedById.values(), ...stored.filter((record) => !fixedById.has(record.id))]),
+  );
+
+  function listStored(): MaybePromise<readonly ToolServerRecord[]> {
     const listing = store.listToolServers();
     return listing instanceof Promise ? listing.then(noteReadable, nothingInstead) : noteReadable(listing);
   }
 
-  function noteReadable(stored: ToolServerRecord[]): ToolServerRecord[] {
+  function noteReadable(stored: readonly ToolServerRecord[]): readonly ToolServerRecord[] {
     reportedAt = undefined;
     return stored;
   }
 
   /** @throws the error, unless the store cannot be read */
-  function nothingInstead(error: unknown): ToolServerRecord[] {
+  function nothingInstead(error: unknown): readonly ToolServerRecord[] {
     if (!(error instanceof GatewayError) || error.code !== 'storage_unavailable') throw error;
     report(error);
-    return [];
+    return nothing;
   }
 
   function requireStored(id: string): void {
@@ -56,11 +63,7 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
 
   return {
     ...store,
-    listToolServers: (need) =>
-      whenThere(need === 'all' ? store.listToolServers(need) : listStored(), (stored) => [
-        ...fixedById.values(),
-        ...stored.filter((record) => !fixedById.has(record.id)),
-      ]),
+    listToolServers: (need) => whenThere(need === 'all' ? store.listToolServers(need) : listStored(), addFixed),
     findToolServer: async (id) => fixedById.get(id) ?? store.findToolServer(id),
     createToolServer: async (record) => {
       const conflicting = fixedById.get(record.id);

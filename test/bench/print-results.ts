@@ -1,4 +1,5 @@
 import type { ConsoleResults } from './console/measure-console.ts';
+import type { ChatCounts } from './counts/count-chats.ts';
 import type { CorpusRow } from './measure-corpus.ts';
 import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
@@ -64,6 +65,18 @@ export function printCorpus(rows: readonly CorpusRow[], goals: readonly { goal: 
   print();
   for (const { goal, isMet } of goals) print(`${isMet ? 'met   ' : 'MISSED'} ${goal}`);
   if (rows.length === 0) print('OPENAPI_CORPUS names no folder with documents.');
+}
+
+export function printCounts(counts: ReadonlyMap<string, ChatCounts>, against?: ReadonlyMap<string, ChatCounts>): void {
+  const columns = (of: ChatCounts | undefined): string[] => [number(of && of.bytes / 1000, 1), number(of?.calls)];
+  print("a chat, by what is allocated on V8's heap and by calls of functions of src");
+  table([
+    ['', 'kB', 'calls', ...(against ? ['kB against', 'calls against'] : [])],
+    ...Array.from(counts, ([name, of]) => [name, ...columns(of), ...(against ? columns(against.get(name)) : [])]),
+  ]);
+  print('most called, per chat of json-tools');
+  for (const [name, calls] of counts.get('json-tools')?.callsByFunction.slice(0, 30) ?? [])
+    print(`  ${calls.toFixed(1).padStart(7)}  ${name}`);
 }
 
 export function printWords(words: readonly WordsResult[]): void {

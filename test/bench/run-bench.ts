@@ -10,6 +10,7 @@ import type { ChatWire } from './chat-wires.ts';
 import type { Child } from './child-process.ts';
 import { adminKey, startGateway } from './gateway-process.ts';
 import type { Target } from './load-generator.ts';
+import { countChats } from './counts/count-chats.ts';
 import { consoleGoals } from './console/console-goals.ts';
 import { measureConsole } from './console/measure-console.ts';
 import { corpusGoals, measureCorpus } from './measure-corpus.ts';
@@ -18,7 +19,7 @@ import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
-import { printConsole, printCorpus, printResults, printStops, printWords } from './print-results.ts';
+import { printConsole, printCorpus, printCounts, printResults, printStops, printWords } from './print-results.ts';
 import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { measureModelWords } from './measure-model-words.ts';
@@ -35,7 +36,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus and console, which run only by their names. */
+    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus, console and counts, which run only by their names. */
     only: { type: 'string' },
     /** Of `stops` and `console`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -44,7 +45,7 @@ const { values: options } = parseArgs({
   },
 });
 const wanted = options.only?.split(',');
-const isNamedAlone = ['stops', 'corpus', 'console'].includes(options.only ?? '');
+const isNamedAlone = ['stops', 'corpus', 'console', 'counts'].includes(options.only ?? '');
 const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
 const roundCount = Number(options.rounds);
 const durationMs = Number(options.seconds) * 1000;
@@ -238,12 +239,19 @@ async function runConsole(): Promise<void> {
   if (goals.some(({ isMet }) => !isMet)) process.exitCode = 1;
 }
 
+/** What a chat costs in bytes and calls, whatever else the machine does. */
+async function runCounts(): Promise<void> {
+  note('bytes and own calls of a chat');
+  printCounts(await countChats(here('../..')), options.against === undefined ? undefined : await countChats(resolve(options.against)));
+}
+
 async function run(): Promise<void> {
   if (isWanted('words')) await runWords();
   if (options.only === 'words') return;
   if (wanted?.includes('stops') === true) await runStops();
   if (wanted?.includes('corpus') === true) await runCorpus();
   if (wanted?.includes('console') === true) await runConsole();
+  if (wanted?.includes('counts') === true) await runCounts();
   if (isNamedAlone) return;
   const results = await measure();
   printResults(results);

@@ -12,7 +12,8 @@ import { arrivingBodiesPerCaller, bodyPaceBytes, bodyPaceMs } from '../../src/ht
 import { chatFields } from '../../src/http/dialects/requests/parse-fields.ts';
 import { variablesLimit } from '../../src/http/dialects/requests/gateway-fields.ts';
 import { readsPerMinute } from '../../src/policy/rate-limits.ts';
-import { offeredFunctions, offeredTokens, chosenFunctions } from '../../src/tools/catalog/offer-tools.ts';
+import { offeredFunctions, offeredTokens } from '../../src/tools/catalog/named-functions.ts';
+import { chosenFunctions } from '../../src/tools/catalog/offer-tools.ts';
 import { selectedAtOnce, selectedAtOnceCharacters } from '../../src/chat/modes/prompt/select-calls.ts';
 import { continuationsCharacters, continuationsLimit } from '../../src/chat/suspend/continuations.ts';
 import { stateLastingCharacters, stateChats } from '../../src/tools/functions/run/function-state.ts';

@@ -49,7 +49,7 @@ it.each<[string, Partial<BackendConfig>]>([
 it('lists what was there last while the store cannot be read, and changes nothing then', async () => {
   const registry = memoryRegistry();
   let fault: Error | undefined;
-  const listBackends = async (): Promise<BackendConfig[]> => {
+  const listBackends = async (): Promise<readonly BackendConfig[]> => {
     if (fault !== undefined) throw fault;
     return registry.listBackends();
   };

@@ -4,6 +4,7 @@ import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
+import { whenThere } from '../../shared/async/maybe-promise.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
 import type { ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolServerInspector } from '../../core/tools/tool-server-report.ts';
@@ -183,15 +184,18 @@ function openServers({
   });
   const marks = createOpeningMarks({ facts: registry, now });
   const registered = createRegisteredServers({ send, openMcp: mcp.open, gatewayId, marks, now: elapsed });
-  const list = createServerList({
-    registry,
+  const keepListed = (records: readonly ToolServerRecord[]): readonly ToolServerRecord[] => {
+    registered.keepOnly(new Set(records.map(({ id }) => id)));
+    mcp.keepOnly(records);
+    return records;
+  };
+  const list = createServerList({ registry, servers: registered, sources, onListed: keepListed });
+  const reconnector = createServerReconnector({
     servers: registered,
-    sources,
-    onListed(records) {
-      registered.keepOnly(new Set(records.map(({ id }) => id)));
-      mcp.keepOnly(records);
-    },
+    // Also without a change: a chat that began before a server was deleted may have opened it since.
+    listRecords: () => whenThere(list.all(), keepListed),
+    now: elapsed,
+    onNews: onServerNews,
   });
-  const reconnector = createServerReconnector({ servers: registered, listRecords: list.all, now: elapsed, onNews: onServerNews });
   return { mcp, marks, registered, list, reconnector };
 }

@@ -106,9 +106,9 @@ export interface KeyRecord {
 export interface Registry {
   /**
    * In the order of their creation, or of the last replacement. If the store cannot be read, servers of the configuration are still listed, unless
-   * `need` is `all`: replacing a list must not start from a part of it.
+   * `need` is `all`: replacing a list must not start from a part of it. The same array as long as nothing has changed.
    */
-  listToolServers(need?: 'all'): MaybePromise<ToolServerRecord[]>;
+  listToolServers(need?: 'all'): MaybePromise<readonly ToolServerRecord[]>;
   findToolServer(id: string): Promise<ToolServerRecord | undefined>;
   createToolServer(record: ToolServerRecord): Promise<void>;
   /** Replaces the record of that id; `record.id` is the same. */
@@ -118,13 +118,13 @@ export interface Registry {
   replaceToolServers(records: readonly ToolServerRecord[]): Promise<void>;
 
   /** Those that were added through the API, in the order of their creation. One whose secrets cannot be decrypted has `unreadableSecrets`. */
-  listBackends(): MaybePromise<BackendConfig[]>;
+  listBackends(): MaybePromise<readonly BackendConfig[]>;
   createBackend(backend: BackendConfig): Promise<void>;
   /** Replaces the backend of that name. */
   changeBackend(backend: BackendConfig): Promise<void>;
   deleteBackend(name: string): Promise<void>;
 
-  listKeys(): Promise<KeyRecord[]>;
+  listKeys(): Promise<readonly KeyRecord[]>;
   findKeyByHash(hash: string): Promise<KeyRecord | undefined>;
   createKey(record: KeyRecord): Promise<void>;
   changeKey(record: KeyRecord): Promise<void>;

@@ -282,9 +282,9 @@ export function wholeParameters({ spec, whole = spec }: Pick<Tool, 'spec' | 'who
 /** The tools of one request, fixed for its run. */
 export interface ToolOffer {
   /** By offered name, in the order in which they are offered. */
-  tools: Map<string, Tool>;
+  tools: ReadonlyMap<string, Tool>;
   /** For the caller: a server that could not be reached, a function that was renamed. */
-  warnings: { code: string; message: string }[];
+  warnings: readonly { code: string; message: string }[];
   /** Of the MCP servers of the request, where it wants them (`listsMcpTools`). */
   lists?: McpToolList[];
   /** Present if not all functions are offered: a tool that finds the deferred ones. */

@@ -1,8 +1,8 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
+import type { Tool, ToolOutcome, ToolSpec } from '../../core/tools/tool.ts';
 import type { Opening } from '../definitions/opened-server.ts';
-import { withNames } from './offer-tools.ts';
+import { withNames } from './named-functions.ts';
 import type { Candidate } from '../definitions/tool-source.ts';
 import type { CallerServers } from '../servers/caller-servers.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
@@ -16,30 +16,37 @@ export function connectFunctionName({ id }: Pick<ToolServerRecord, 'id'>): strin
   return `connect_${id}`.slice(0, nameCharacters);
 }
 
+/** The same object for the same record, because indexes and counts are kept by it. */
+const specs = new WeakMap<ToolServerRecord, ToolSpec>();
+
+function specFor(record: ToolServerRecord): ToolSpec {
+  const { id, name = id, description = '' } = record;
+  const about = description === '' ? '' : ` About it: ${description}`;
+  const spec = specs.get(record) ?? {
+    name: connectFunctionName(record),
+    description: `Connects the user to ${name}. Call it when the user wants something that ${name} may have; its functions can be called afterwards.${about}`,
+    parameters: trustSchema({ type: 'object', properties: {} }),
+  };
+  specs.set(record, spec);
+  return spec;
+}
+
 /**
  * Offered instead of the functions of a server that lists them only to people who have connected. Calling it asks the caller to connect; the run then
  * continues with the functions themselves. `isFormer`: the caller has connected, and this function is needed only for a call that waited for that.
  */
 export function connectCandidate(record: ToolServerRecord, open: CallerServers['open'], isFormer: boolean): Candidate {
-  const { id, name = id, description = '' } = record;
-  const wanted = connectFunctionName(record);
-  const about = description === '' ? '' : ` About it: ${description}`;
-  const candidate = {
-    wanted,
-    key: `${id} connect`,
-    spec: {
-      name: wanted,
-      description: `Connects the user to ${name}. Call it when the user wants something that ${name} may have; its functions can be called afterwards.${about}`,
-      parameters: trustSchema({ type: 'object', properties: {} }),
-    },
-  };
+  const { id } = record;
+  const spec = specFor(record);
+  const wanted = spec.name;
+  const candidate = { wanted, key: `${id} connect`, spec };
   const openNow = async (run: RunContext): Promise<Opening> => open(record, run, true);
   return {
     ...candidate,
     toTool: (offeredName): Tool =>
       withNames(
         {
-          spec: { ...candidate.spec, name: offeredName },
+          spec: offeredName === wanted ? spec : { ...spec, name: offeredName },
           label: `${id}/${wanted}`,
           server: id,
           kind: record.type,

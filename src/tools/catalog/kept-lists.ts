@@ -1,7 +1,7 @@
 import type { ListedTool, Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fairness/fair-map.ts';
 import { charactersPerToken, estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec.ts';
-import { nameInGroups, withinShare } from './offer-tools.ts';
+import { nameInGroups, withinShare } from './named-functions.ts';
 import type { NamedEntry } from '../definitions/name-functions.ts';
 import type { Candidate } from '../definitions/tool-source.ts';
 import { functionTokens } from './cut/cut-spec.ts';

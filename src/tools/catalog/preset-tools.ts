@@ -1,7 +1,7 @@
 import { isModelAllowed, type Caller } from '../../core/callers/caller.ts';
 import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { RunSubAgent, Tool } from '../../core/tools/tool.ts';
+import type { RunSubAgent, Tool, ToolSpec } from '../../core/tools/tool.ts';
 import { legalName } from '../definitions/name-functions.ts';
 import { leftOutWarning, type Candidate, type SuppliedFunctions, type ToolSource, type Warning } from '../definitions/tool-source.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
@@ -38,7 +38,7 @@ export function createPresetTools({ presets, runSubAgent }: { presets: PresetFin
         wanted.push(preset);
       }
     }
-    const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...candidateOf(preset, runSubAgent), isNamed: true }));
+    const asTools = [...new Set(wanted)].map((preset): Candidate => ({ ...listedCandidate(preset), isNamed: true }));
     return { candidates: [...asTools, ...transfer], warnings };
   }
 
@@ -51,7 +51,7 @@ export function createPresetTools({ presets, runSubAgent }: { presets: PresetFin
       : [{ wanted: 'transfer_to_agent', key: 'transfer_to_agent', isNamed: true, toTool: (name) => transferTool(name, agents) }];
   }
 
-  /** The same object for the same preset, so that a list with it can be kept. */
+  /** The same object for the same preset, so that lists and indexes with it can be kept. */
   const listed = new WeakMap<PresetRecord, Candidate>();
   function listedCandidate(preset: PresetRecord): Candidate {
     const candidate = listed.get(preset) ?? candidateOf(preset, runSubAgent);
@@ -79,22 +79,25 @@ function mayUse(toolId: string, { tools }: Caller): boolean {
 
 function candidateOf(preset: PresetRecord, runSubAgent: RunSubAgent): Candidate {
   const { id, name, description } = preset;
+  const wanted = legalName(id);
+  const spec: ToolSpec = {
+    name: wanted,
+    description: description ?? `Asks the assistant "${name ?? id}", which answers with tools and knowledge of its own.`,
+    parameters: trustSchema({
+      type: 'object',
+      properties: {
+        request: { type: 'string', description: 'The complete task in words; the assistant sees nothing else of this conversation' },
+      },
+      required: ['request'],
+    }),
+  };
   return {
-    wanted: legalName(id),
+    wanted,
     key: `preset ${id}`,
     id: `preset:${id}`,
+    spec,
     toTool: (offeredName): Tool => ({
-      spec: {
-        name: offeredName,
-        description: description ?? `Asks the assistant "${name ?? id}", which answers with tools and knowledge of its own.`,
-        parameters: trustSchema({
-          type: 'object',
-          properties: {
-            request: { type: 'string', description: 'The complete task in words; the assistant sees nothing else of this conversation' },
-          },
-          required: ['request'],
-        }),
-      },
+      spec: offeredName === wanted ? spec : { ...spec, name: offeredName },
       label: `preset/${id}`,
       server: `preset:${id}`,
       kind: 'preset',

@@ -11,7 +11,7 @@ import { withServerRules } from '../definitions/server-rules.ts';
 import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { connectCandidate, connectFunctionName, needsCredential } from './connect-function.ts';
 import { possibleNames } from '../definitions/name-functions.ts';
-import { listNames, withNames } from './offer-tools.ts';
+import { listNames, withNames } from './named-functions.ts';
 import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } from '../definitions/tool-source.ts';
 
 /**
@@ -27,9 +27,11 @@ export function supplyFromServer(chosen: ChosenServer, run: RunContext, servers:
     if (needsCredential(opened)) return { candidates: [connectCandidate(record, servers.open, false)], warnings: [] };
     if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
     const candidates = candidatesOf(chosen, opened.server, servers);
+    const warnings = heldWarnings(record, heldNames(chosen, opened.server));
+    if (!isForPeople(record)) return { candidates, warnings, isForEverybody: true };
     return {
       candidates: mayHaveWaited(record, run) ? [...candidates, connectCandidate(record, servers.open, true)] : candidates,
-      warnings: heldWarnings(record, heldNames(chosen, opened.server)),
+      warnings,
     };
   });
 }

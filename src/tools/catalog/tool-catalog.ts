@@ -4,7 +4,7 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import { originOf } from '../../shared/text/document-url.ts';
-import { allThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { allThere, whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { sourceOf, type Candidate, type SuppliedFunctions, type ToolSource } from '../definitions/tool-source.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import type { CallerServers } from '../servers/caller-servers.ts';
@@ -14,6 +14,8 @@ import { openRequestServers, type RequestServersOptions } from '../servers/reque
 import type { ServerList } from '../servers/server-list.ts';
 import { connectCandidate, needsCredential } from './connect-function.ts';
 import { createKeptLists } from './kept-lists.ts';
+import { KeptOffers, type Supplied } from './kept-offers.ts';
+import { KeptServers, type ServerSupply } from './kept-servers.ts';
 import { offerTools } from './offer-tools.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
@@ -40,20 +42,36 @@ export interface ToolCatalog extends ToolFinder {
 export function createToolCatalog({ sources, list, servers, mcp, requested, elapsed }: ToolCatalogOptions): ToolCatalog {
   const searchIn = createFunctionSearches();
   const lists = createKeptLists(elapsed);
+  const keptServers = new KeptServers();
+  const keptOffers = new KeptOffers();
   const connects = new WeakMap<ToolServerRecord, Candidate>();
+
+  /** What the registered servers supply that the request selects. */
+  function supplyFromServers({ toolIds }: ChatRequest, run: RunContext, records: readonly ToolServerRecord[]): MaybePromise<ServerSupply> {
+    const selection = { records, revision: servers.revision(), toolIds, permitted: run.caller.tools };
+    const known = keptServers.find(selection);
+    if (known !== undefined) return known;
+    const chosen = list.choose(toolIds, records, run.caller);
+    return whenThere(allThere(chosen.map((server) => supplyFromServer(server, run, servers))), (supplied) => {
+      // The bundled example server comes last.
+      const isLast = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
+      const candidatesWhere = (last: boolean): Candidate[] =>
+        supplied.flatMap(({ candidates }, index) => (isLast[index] === last ? candidates : []));
+      return keptServers.keep(selection, { supplied, candidates: candidatesWhere(false), lastCandidates: candidatesWhere(true) });
+    });
+  }
 
   async function supply(request: ChatRequest, run: RunContext): Promise<Supplied> {
     const { toolIds, toolServers, mcpServers = [] } = request;
     const listing = list.all();
     const records = listing instanceof Promise ? await listing : listing;
-    const chosen = list.choose(toolIds, records, run.caller);
     const idsOf = (source: ToolSource): string[] | undefined => toolIds?.filter((toolId) => sourceOf(toolId, sources) === source);
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
     // None of these throws before it returns a promise: the promises of the others would be left without a handler.
+    const fromServers = supplyFromServers(request, run, records);
     const supplying = allThere<readonly SuppliedFunctions[]>([
       allThere(sources.map((source) => source.supplyFor(idsOf(source), run, request))),
-      allThere(chosen.map((server) => supplyFromServer(server, run, servers))),
       toolServers.length === 0 ? [] : openRequestServers(request, run, { ...requested, sessionServerAt }),
       mcpServers.length === 0
         ? []
@@ -62,20 +80,25 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
             isRegistered: (id) => records.some((record) => record.id === id),
           }),
     ]);
-    const [fromSources = [], registered = [], apis = [], mcpPeers = []] = supplying instanceof Promise ? await supplying : supplying;
-    return { fromSources, chosen, registered, requested: [...apis, ...mcpPeers].map(markAsRequested) };
+    const registered = fromServers instanceof Promise ? await fromServers : fromServers;
+    const [fromSources = [], apis = [], mcpPeers = []] = supplying instanceof Promise ? await supplying : supplying;
+    return { fromSources, registered, requested: [...apis, ...mcpPeers].map(markAsRequested) };
   }
 
   async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
     const supplied = await supply(request, run);
-    const offer = await offerTools({
-      groups: inPrecedence(supplied, request),
-      callerNames: request.callerFunctions.map(({ name }) => name),
-      query: latestQuestions(request.messages),
+    const naming = keptOffers.nameFunctions(
+      supplied,
+      request.callerFunctions.map(({ name }) => name),
+    );
+    const functions = naming instanceof Promise ? await naming : naming;
+    const offer = await offerTools(functions, {
+      query: functions.whole === undefined ? latestQuestions(request.messages) : '',
       searchIn: (specs) => searchIn(specs, run.caller.id),
     });
     const { fromSources, registered, requested: fromRequest } = supplied;
-    const warnings = [...fromSources, ...registered, ...fromRequest].flatMap((functions) => functions.warnings);
+    const warnings = [...fromSources, ...registered.supplied, ...fromRequest].flatMap((functions) => functions.warnings);
+    if (warnings.length === 0 && request.listsMcpTools !== true) return offer;
     const mcpLists = fromRequest.flatMap((functions) => functions.list ?? []);
     return { ...offer, ...(request.listsMcpTools === true && { lists: mcpLists }), warnings: [...warnings, ...offer.warnings] };
   }
@@ -87,7 +110,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     return candidate;
   }
 
-  async function listServer(server: ChosenServer, caller: Caller, signal: AbortSignal): Promise<Candidate[]> {
+  async function listServer(server: ChosenServer, caller: Caller, signal: AbortSignal): Promise<readonly Candidate[]> {
     const opening = await servers.open(server.record, { caller, signal }, true);
     if (needsCredential(opening)) return [listedConnect(server.record)];
     return opening.type === 'opened' ? candidatesOf(server, opening.server, servers) : [];
@@ -109,30 +132,6 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     forgetAllOf: (ownerId) => lists.forgetAllOf(ownerId),
     close: () => lists.close(),
   };
-}
-
-/** The functions of all sources. */
-interface Supplied {
-  fromSources: readonly SuppliedFunctions[];
-  chosen: readonly ChosenServer[];
-  /** One for each chosen server, in the same order. */
-  registered: readonly SuppliedFunctions[];
-  requested: readonly SuppliedFunctions[];
-}
-
-/** In a name clash, the function of the later group is renamed. */
-function inPrecedence({ fromSources, chosen, registered, requested }: Supplied, { toolIds }: ChatRequest): Candidate[][] {
-  // The bundled example server comes last, without functions that the request's own servers have too.
-  const isBundledDefault = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
-  const wanted = new Set(requested.flatMap(({ candidates }) => candidates.map((candidate) => candidate.wanted)));
-  return [
-    ...fromSources.map(({ candidates }) => candidates),
-    registered.flatMap(({ candidates }, index) => (isBundledDefault[index] === true ? [] : candidates)),
-    ...requested.map(({ candidates }) => candidates),
-    registered
-      .flatMap(({ candidates }, index) => (isBundledDefault[index] === true ? candidates : []))
-      .filter((candidate) => !wanted.has(candidate.wanted)),
-  ];
 }
 
 /** Distinguishes functions that the request brought from those that are registered. */

@@ -28,8 +28,10 @@ export interface Candidate {
 
 /** The functions that one source or server supplies to a run. */
 export interface SuppliedFunctions {
-  candidates: Candidate[];
-  warnings: Warning[];
+  candidates: readonly Candidate[];
+  warnings: readonly Warning[];
+  /** Any caller gets the same, until a server changes. */
+  isForEverybody?: true;
   /** The tools of an MCP server of the request, as the answer may show them. */
   list?: McpToolList;
 }

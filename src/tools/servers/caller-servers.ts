@@ -21,6 +21,8 @@ type Asker = Pick<RunContext, 'caller' | 'signal'>;
 export interface CallerServers {
   /** Like `RegisteredServers.open`. A server that lists its functions only to people with a credential is opened with the caller's. */
   open: (record: ToolServerRecord, asker: Asker, isNeeded?: boolean) => MaybePromise<Opening>;
+  /** Changes whenever a server that all callers share was opened, has failed or was forgotten. */
+  revision: () => number;
   /** A function of an opened server. Each call uses the credential of the caller of its run. */
   createTool: (record: ToolServerRecord, server: OpenedServer, named: { operation: Operation; offeredName: string }) => Tool;
   /** The session for other requests of this caller to an MCP server; undefined if it cannot be opened. `own`: the record as the caller uses it. */
@@ -28,7 +30,7 @@ export interface CallerServers {
 }
 
 interface CallerServersOptions {
-  registered: Pick<RegisteredServers, 'open'>;
+  registered: Pick<RegisteredServers, 'open' | 'revision'>;
   mcp: Pick<McpServers, 'find' | 'openOwn' | 'ownSession'>;
   documents: Pick<OwnDocuments, 'open'>;
   credentials: CredentialUse;
@@ -75,6 +77,7 @@ export function createCallerServers({ registered, mcp, documents, credentials }:
       whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
         isForPeople(record, opening) ? openOwn(record, asker, opening) : opening,
       ),
+    revision: () => registered.revision(),
     createTool: (record, server, { operation, offeredName }) =>
       withOwnCredential(server.createTool(operation, offeredName), record, {
         ownRecord,

@@ -35,6 +35,8 @@ export interface RegisteredServers {
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** Like `refresh` but without validation: for automatic refreshes. */
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
+  /** Changes whenever a server was opened, has failed or was forgotten. */
+  revision(): number;
   /** The last known state; does not contact the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
   /** Those of these that are opened after all others, because opening one of them may have ended the gateway. */
@@ -81,6 +83,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
   const entries = new Map<string, OpeningState>();
   const closing = new AbortController();
   const takeTurn = createOpeningTurns();
+  let revision = 0;
 
   /** A changed record counts as another server. */
   function findEntry(record: ToolServerRecord): OpeningState | undefined {
@@ -102,6 +105,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
       loadedAt: undefined,
     };
     entries.set(record.id, entry);
+    revision += 1;
     return entry;
   }
 
@@ -126,6 +130,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
   }
 
   function recordOutcome(entry: OpeningState, opening: Opening): void {
+    revision += 1;
     if (opening.type !== 'unreachable') {
       entry.opening = opening;
       entry.failures = undefined;
@@ -159,6 +164,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
       return waitUnlessAborted(load, signal);
     },
     renew: (record, signal) => waitUnlessAborted(startLoading(entryFor(record), false), signal),
+    revision: () => revision,
     stateOf: (record) => findEntry(record)?.opening,
     suspectsAmong: async (records) => (await marks?.suspectsAmong(records)) ?? new Set(),
     isSlow(record) {
@@ -181,7 +187,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
     },
     loadedAt: (record) => findEntry(record)?.loadedAt,
     keepOnly(ids) {
-      for (const id of entries.keys()) if (!ids.has(id)) entries.delete(id);
+      for (const id of entries.keys()) if (!ids.has(id) && entries.delete(id)) revision += 1;
     },
     close: () => closing.abort(new Error('The gateway is shutting down.')),
   };

@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
+import { keepLast } from '../../shared/keep-last.ts';
 import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { Opening } from '../definitions/opened-server.ts';
 import { sourceOf, type ToolSource } from '../definitions/tool-source.ts';
@@ -21,7 +22,7 @@ export interface ToolServerState {
 /** The registered servers, and which of them a caller may use. */
 export interface ServerList {
   /** Every server, as the registry has it now. */
-  all: () => MaybePromise<ToolServerRecord[]>;
+  all: () => MaybePromise<readonly ToolServerRecord[]>;
   /** Those of which the caller may use at least one function. */
   permittedTo: (caller: Caller) => Promise<ChosenServer[]>;
   /** Those that `tool_ids` selects. @throws GatewayError `unknown_tool_id`, `forbidden` */
@@ -37,7 +38,7 @@ interface ServerListOptions {
   servers: Pick<RegisteredServers, 'stateOf'>;
   /** They have the other entries of `tool_ids`. */
   sources: readonly ToolSource[];
-  /** Called with every list, to forget servers that were deleted or changed. */
+  /** Called with every new list, to forget servers that were deleted or changed. */
   onListed: (records: readonly ToolServerRecord[]) => void;
 }
 
@@ -45,11 +46,13 @@ export function createServerList({ registry, servers, sources, onListed }: Serve
   const serverIdsIn = (toolIds: readonly string[] | undefined): string[] | undefined =>
     toolIds?.filter((toolId) => sourceOf(toolId, sources) === undefined);
 
-  function all(): MaybePromise<ToolServerRecord[]> {
-    return whenThere(registry.listToolServers(), (records) => {
-      onListed(records);
-      return records;
-    });
+  const noteListed = keepLast((records: readonly ToolServerRecord[]) => {
+    onListed(records);
+    return records;
+  });
+
+  function all(): MaybePromise<readonly ToolServerRecord[]> {
+    return whenThere(registry.listToolServers(), noteListed);
   }
 
   const permittedTo = async ({ tools }: Caller): Promise<ChosenServer[]> => permittedServers(await all(), serverIdsIn(tools));

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { calls, says } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
-import { offeredFunctions } from '../../../src/tools/catalog/offer-tools.ts';
+import { offeredFunctions } from '../../../src/tools/catalog/named-functions.ts';
 
 const zone = { type: 'object', properties: { zone: { type: 'string' } }, required: ['zone'] };
 const filler = Array.from({ length: offeredFunctions }, (_, index) => [`album_${index}_rename`, zone]);

@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Tool, ToolSpec } from '../../../src/core/tools/tool.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../../../src/core/tools/tool.ts';
 import { lazySpec } from '../../../src/tools/definitions/lazy-spec.ts';
-import { offerTools, offeredFunctions, offeredTokens, chosenFunctions } from '../../../src/tools/catalog/offer-tools.ts';
+import { nameFunctions, offeredFunctions, offeredTokens } from '../../../src/tools/catalog/named-functions.ts';
+import { offerTools, chosenFunctions } from '../../../src/tools/catalog/offer-tools.ts';
 import type { Candidate } from '../../../src/tools/definitions/tool-source.ts';
 import { createFunctionSearches } from '../../../src/tools/catalog/search-functions.ts';
 import { runContext } from '../../_support/tools.ts';
@@ -26,6 +27,11 @@ const filler = (server: string, count: number): Candidate[] =>
   Array.from({ length: count }, (_, index) => candidate(server, `${server}_${index}`, `Number ${index} of many.`));
 const searches = createFunctionSearches();
 const searchIn = (specs: readonly ToolSpec[]) => searches(specs, 'ada');
+
+async function offerOf(groups: Candidate[][], query = '', callerNames: string[] = []): Promise<ToolOffer> {
+  return offerTools(await nameFunctions(groups, callerNames), { query, searchIn });
+}
+
 const ask = (tool: Tool | undefined, query: string) => {
   const run = runContext({});
   return tool?.run({ callId: 'c', args: { query }, run, signal: run.signal, timeoutMs: 1_000 });
@@ -33,7 +39,7 @@ const ask = (tool: Tool | undefined, query: string) => {
 
 describe('an offer', () => {
   it('is everything, while a model can hold it', async () => {
-    const { tools, finder, warnings } = await offerTools({ groups: [filler('a', offeredFunctions)], callerNames: [], searchIn });
+    const { tools, finder, warnings } = await offerOf([filler('a', offeredFunctions)]);
     expect(tools.size).toBe(offeredFunctions);
     expect([finder, warnings]).toEqual([undefined, []]);
   });
@@ -43,7 +49,7 @@ describe('an offer', () => {
       [...filler('a', 200), candidate('a', 'send_mail', 'Sends a letter.')],
       [candidate('b', 'read_mail', 'The mail box.'), ...filler('b', 200)],
     ];
-    const { tools, warnings } = await offerTools({ groups, callerNames: ['own'], query: 'did I get mail?', searchIn });
+    const { tools, warnings } = await offerOf(groups, 'did I get mail?', ['own']);
     const names = [...tools.keys()];
     expect(names.filter((name) => name.endsWith('mail'))).toEqual(['send_mail', 'read_mail']);
     expect(names).toHaveLength(chosenFunctions);
@@ -51,20 +57,20 @@ describe('an offer', () => {
   });
 
   it('holds something of every server where the conversation matches nothing', async () => {
-    const { tools } = await offerTools({ groups: [filler('a', 300), filler('b', 3)], callerNames: [], query: 'привет', searchIn });
+    const { tools } = await offerOf([filler('a', 300), filler('b', 3)], 'привет');
     expect([...tools.keys()]).toEqual(expect.arrayContaining(['a_0', 'b_0', 'b_1', 'b_2']));
   });
 
   it('holds what the request names before what fits', async () => {
     const groups = [[...filler('mail', 200), candidate('mail', 'wanted_by_name', 'Else.', true)]];
-    const { tools } = await offerTools({ groups, callerNames: [], query: 'mail many number', searchIn });
+    const { tools } = await offerOf(groups, 'mail many number');
     expect(tools.has('wanted_by_name')).toBe(true);
   });
 
   it('stays within its tokens, whatever is registered', async () => {
     const large = 'long '.repeat((offeredTokens * 4) / 5 / 10);
     const groups = [Array.from({ length: 20 }, (_, index) => candidate('a', `large_${index}`, large)), [candidate('b', 'small', 'Small.')]];
-    const { tools } = await offerTools({ groups, callerNames: [], query: 'large', searchIn });
+    const { tools } = await offerOf(groups, 'large');
     const tokens = [...tools.values()].reduce((sum, tool) => sum + JSON.stringify(tool.spec).length / 4, 0);
     expect(tokens).toBeLessThanOrEqual(offeredTokens);
     expect(tools.has('small')).toBe(true);
@@ -74,7 +80,7 @@ describe('an offer', () => {
     const groups = [
       [...filler('a', 200), candidate('a', 'rename_album', 'Gives an album another name.'), candidate('a', 'find_tools', 'Taken.')],
     ];
-    const { finder, tools } = await offerTools({ groups, callerNames: [], query: '', searchIn });
+    const { finder, tools } = await offerOf(groups);
     expect(finder?.tool.spec.name).toBe('find_tools_2');
     expect(finder?.tool.spec.description).toContain('a (202)');
     expect(tools.has('rename_album')).toBe(false);
@@ -110,7 +116,7 @@ describe('a function that is cut', () => {
 
   it('is built once, in a turn of its own, before it is offered or found', async () => {
     const { group, built } = largeOnes(12);
-    const { tools, finder } = await offerTools({ groups: [group], callerNames: [], searchIn });
+    const { tools, finder } = await offerOf([group]);
     for (let reading = 0; reading < 3; reading += 1) for (const { spec } of tools.values()) expect(spec.parameters['type']).toBe('object');
     expect(built.map(({ name }) => name).toSorted()).toEqual([...tools.keys()].toSorted());
     const found = await ask(finder?.tool, 'large_11');

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { BrowserCall, CallBrowser } from '../../../src/core/tools/browser-call.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
+import { nameFunctions } from '../../../src/tools/catalog/named-functions.ts';
 import { offerTools } from '../../../src/tools/catalog/offer-tools.ts';
 import { openRequestServers } from '../../../src/tools/servers/request-servers.ts';
 import { runContext } from '../../_support/tools.ts';
@@ -66,7 +67,11 @@ async function open(
     callBrowser,
     browserToolTimeoutMs: 60_000,
   });
-  const offer = await offerTools({ groups: supplied.map(({ candidates }) => candidates), callerNames: [] });
+  const functions = await nameFunctions(
+    supplied.map(({ candidates }) => candidates),
+    [],
+  );
+  const offer = await offerTools(functions, { query: '' });
   return {
     tools: [...offer.tools.values()],
     count: supplied.flatMap(({ candidates }) => candidates).length,

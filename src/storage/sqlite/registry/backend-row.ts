@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { BackendConfig } from '../../../core/models/backend-config.ts';
 import { deepFreeze } from '../../../shared/json/deep-freeze.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
-import { selectAll, selectFirst } from '../connection/select.ts';
-import type { StoredRow } from './tool-server-row.ts';
+import { selectFirst } from '../connection/select.ts';
+import type { RowContent } from './stored-row.ts';
 
 /** What is stored unencrypted. */
 type StoredBackend = Omit<BackendConfig, 'key' | 'headers' | 'unreadableSecrets'>;
@@ -14,7 +14,7 @@ type EncryptedSecrets = Record<string, string>;
 const headerField = 'header:';
 
 /** A secret that cannot be decrypted is missing, and named in `unreadableSecrets`. @throws SyntaxError or TypeError for a row that another program wrote */
-export function readBackendRow({ id, record, secrets }: StoredRow, cipher: SecretCipher): BackendConfig {
+export function readBackendRow({ id, record, secrets }: RowContent, cipher: SecretCipher): BackendConfig {
   const headers: Record<string, string> = {};
   const unreadable: string[] = [];
   let key: string | undefined;
@@ -34,7 +34,7 @@ export function readBackendRow({ id, record, secrets }: StoredRow, cipher: Secre
 }
 
 /** Secrets in `unreadableSecrets` stay as they are stored: they are readable again once the right secret is configured. */
-export function toBackendRow(backend: BackendConfig, before: StoredRow | undefined, cipher: SecretCipher): StoredRow {
+export function toBackendRow(backend: BackendConfig, before: RowContent | undefined, cipher: SecretCipher): RowContent {
   const { name: id } = backend;
   const { key, headers, unreadableSecrets = [], ...shown } = backend;
   const given = Object.entries(headers).map(([name, value]): [string, string] => [headerField + name, value]);
@@ -52,12 +52,6 @@ function describeField(field: string): string {
   return field.replace(headerField, 'headers.');
 }
 
-/** A database that is only read may be of a release that had no such table. */
-export function selectBackends(database: DatabaseSync): StoredRow[] {
-  const hasTable = selectFirst(database, `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'backends'`) !== undefined;
-  return hasTable ? selectAll<StoredRow>(database, 'SELECT id, record, secrets FROM backends ORDER BY position') : [];
-}
-
-export function findBackendRow(database: DatabaseSync, id: string): StoredRow | undefined {
-  return selectFirst<StoredRow>(database, 'SELECT id, record, secrets FROM backends WHERE id = ?', id);
+export function findBackendRow(database: DatabaseSync, id: string): RowContent | undefined {
+  return selectFirst<RowContent>(database, 'SELECT id, record, secrets FROM backends WHERE id = ?', id);
 }

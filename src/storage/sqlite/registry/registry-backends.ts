@@ -9,23 +9,23 @@ type Backends = Pick<Registry, 'listBackends' | 'createBackend' | 'changeBackend
 
 export function backendsIn(records: RegistryRecords, cipher: SecretCipher): Backends {
   return {
-    listBackends: () => whenThere(records.read(), ({ backends }) => Array.from(backends.values(), ({ value }) => value)),
+    listBackends: () => whenThere(records.read(), ({ backends }) => backends.list()),
     createBackend: (backend) =>
-      records.write((database) => {
+      records.write('backends', backend.name, (database) => {
         if (findBackendRow(database, backend.name) !== undefined) throw taken('backend', backend.name);
         const { id, record, secrets } = toBackendRow(backend, undefined, cipher);
         const sql = 'INSERT INTO backends (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM backends';
         database.prepare(sql).run(id, record, secrets);
       }),
     changeBackend: (backend) =>
-      records.write((database) => {
+      records.write('backends', backend.name, (database) => {
         const before = findBackendRow(database, backend.name);
         if (before === undefined) throw missing('backend', backend.name);
         const { id, record, secrets } = toBackendRow(backend, before, cipher);
         database.prepare('UPDATE backends SET record = ?, secrets = ? WHERE id = ?').run(record, secrets, id);
       }),
     deleteBackend: (id) =>
-      records.write((database) => {
+      records.write('backends', id, (database) => {
         if (database.prepare('DELETE FROM backends WHERE id = ?').run(id).changes === 0) throw missing('backend', id);
       }),
   };

@@ -11,11 +11,11 @@ type Keys = Pick<Registry, 'listKeys' | 'findKeyByHash' | 'createKey' | 'changeK
 
 export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
   return {
-    listKeys: async () => [...(await records.read()).keys.values()].map(({ value }) => value),
-    findKeyByHash: async (hash) => (await records.read()).keysByHash.get(hash),
+    listKeys: async () => (await records.read()).keys.list(),
+    findKeyByHash: async (hash) => (await records.read()).keys.findByText(hash),
     createKey: async (given) => {
       const record = copyJson(given);
-      await records.write((database) => {
+      await records.write('keys', record.id, (database) => {
         requireFreeKey(database, record, '');
         const sql = 'INSERT INTO keys (id, position, hash, record) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM keys';
         database.prepare(sql).run(record.id, record.hash, writeKey(record, cipher));
@@ -23,7 +23,7 @@ export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
     },
     changeKey: async (given) => {
       const record = copyJson(given);
-      await records.write((database) => {
+      await records.write('keys', record.id, (database) => {
         requireFreeKey(database, record, record.id);
         const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';
         const { changes } = database.prepare(sql).run(record.hash, writeKey(record, cipher), record.id);
@@ -31,7 +31,7 @@ export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
       });
     },
     deleteKey: (id) =>
-      records.write((database) => {
+      records.write('keys', id, (database) => {
         if (database.prepare('DELETE FROM keys WHERE id = ?').run(id).changes === 0) throw missing('key', id);
       }),
   };

@@ -2,11 +2,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../../../core/stores/registry.ts';
 import { copyJson } from '../../../shared/json/json.ts';
+import { keepLast } from '../../../shared/keep-last.ts';
 import { whenThere } from '../../../shared/async/maybe-promise.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { preparedPerTick, type RegistryRecords } from './registry-records.ts';
 import { missing, taken } from './registry-errors.ts';
-import { findToolServerRow, isSameRow, selectToolServers, toToolServerRow, type StoredRow } from './tool-server-row.ts';
+import { isSameRow, type RowContent } from './stored-row.ts';
+import { findToolServerRow, selectToolServers, toToolServerRow, type ReadToolServer } from './tool-server-row.ts';
 
 type ToolServers = Pick<
   Registry,
@@ -14,23 +16,27 @@ type ToolServers = Pick<
 >;
 
 export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): ToolServers {
+  const recordsOf = keepLast((read: readonly ReadToolServer[]): readonly ToolServerRecord[] =>
+    Object.freeze(read.map(({ record }) => record)),
+  );
+
   return {
-    listToolServers: () => whenThere(records.read(), ({ toolServers }) => Array.from(toolServers.values(), ({ value }) => value.record)),
+    listToolServers: () => whenThere(records.read(), ({ toolServers }) => recordsOf(toolServers.list())),
     findToolServer: async (id) => {
       const { toolServers } = await records.read();
-      const found = toolServers.get(id)?.value;
+      const found = toolServers.get(id);
       if (found !== undefined && found.unreadable.length > 0) throw unreadable(id, found.unreadable);
       return found?.record;
     },
     createToolServer: async (given) => {
       const record = copyJson(given);
-      await records.write((database) => {
+      await records.write('toolServers', record.id, (database) => {
         insertToolServer(database, toToolServerRow(record, undefined, cipher));
       });
     },
     changeToolServer: async (given) => {
       const record = copyJson(given);
-      await records.write((database) => {
+      await records.write('toolServers', record.id, (database) => {
         const before = findToolServerRow(database, record.id);
         if (before === undefined) throw missing('tool server', record.id);
         const row = toToolServerRow(record, before, cipher);
@@ -38,13 +44,13 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
       });
     },
     deleteToolServer: (id) =>
-      records.write((database) => {
+      records.write('toolServers', id, (database) => {
         if (database.prepare('DELETE FROM tool_servers WHERE id = ?').run(id).changes === 0) throw missing('tool server', id);
       }),
     replaceToolServers: async (given) => {
       const wanted: ToolServerRecord[] = copyJson([...given]);
       const prepared = wanted.length > preparedPerTick ? await records.prepareRows(wanted) : undefined;
-      await records.write((database) => {
+      await records.write('toolServers', undefined, (database) => {
         const current = new Map(selectToolServers(database).map((row) => [row.id, row]));
         const rows = wanted.map((record) => {
           const before = current.get(record.id);
@@ -64,7 +70,7 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
   };
 }
 
-function insertToolServer(database: DatabaseSync, { id, record, secrets }: StoredRow): void {
+function insertToolServer(database: DatabaseSync, { id, record, secrets }: RowContent): void {
   if (findToolServerRow(database, id) !== undefined) throw taken('tool server', id);
   const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
   database.prepare(sql).run(id, record, secrets);

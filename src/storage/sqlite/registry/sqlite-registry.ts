@@ -33,7 +33,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     readFact: (name) =>
       connection.read((database) => selectFirst<{ value: string }>(database, 'SELECT value FROM facts WHERE name = ?', name)?.value),
     writeFact: (name, value) =>
-      records.write((database) => {
+      connection.write((database) => {
         const sql = 'INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
         database.prepare(sql).run(name, value);
       }),

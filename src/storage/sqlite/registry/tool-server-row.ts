@@ -6,17 +6,12 @@ import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { describeField, isUntouchedPart, joinSecrets, splitSecrets, type StoredRecord } from '../../secrets/secret-parts.ts';
 import { selectAll, selectFirst } from '../connection/select.ts';
 import { parseExactly } from '../../../shared/json/parse-exactly.ts';
+import type { RowContent, StoredRow } from './stored-row.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
 const unreadableSecretsMark = 'unreadable_secrets';
 
-/** An entry as the database stores it: `record` is JSON without secrets, `secrets` is JSON of encrypted ones (`EncryptedSecrets`). */
-export interface StoredRow {
-  id: string;
-  record: string;
-  secrets: string;
-}
-
+/** `secrets` of a row. */
 interface EncryptedSecrets {
   key?: string | undefined;
   headers: Record<string, string>;
@@ -32,7 +27,7 @@ export interface ReadToolServer {
 }
 
 /** @throws SyntaxError or TypeError for a row that another program wrote. */
-export function readToolServerRow({ id, record: text, secrets }: StoredRow, cipher: SecretCipher): ReadToolServer {
+export function readToolServerRow({ id, record: text, secrets }: RowContent, cipher: SecretCipher): ReadToolServer {
   const decrypted = new Map<string, string>();
   const unreadable: string[] = [];
   for (const [field, encrypted] of parseSecrets(secrets)) {
@@ -49,7 +44,7 @@ export function readToolServerRow({ id, record: text, secrets }: StoredRow, ciph
  * Converts a record to a row. Unchanged secrets keep their ciphertext, so that an unchanged record gives an unchanged row. Secrets that cannot be
  * decrypted are kept unless the record has a new value, because they are readable again once the right secret is configured.
  */
-export function toToolServerRow(record: ToolServerRecord, before: StoredRow | undefined, cipher: SecretCipher): StoredRow {
+export function toToolServerRow(record: ToolServerRecord, before: RowContent | undefined, cipher: SecretCipher): RowContent {
   const { id } = record;
   const { [unreadableSecretsMark]: _mark, ...extra } = record.extra;
   const { shown, secrets } = splitSecrets({ ...record, extra });
@@ -94,14 +89,10 @@ function formatSecrets(secrets: ReadonlyMap<string, string>): string {
   return JSON.stringify(encrypted);
 }
 
-export function isSameRow(one: StoredRow | undefined, other: StoredRow | undefined): boolean {
-  return one?.record === other?.record && one?.secrets === other?.secrets;
-}
-
 export function selectToolServers(database: DatabaseSync): StoredRow[] {
-  return selectAll<StoredRow>(database, 'SELECT id, record, secrets FROM tool_servers ORDER BY position');
+  return selectAll<StoredRow>(database, 'SELECT id, position, record, secrets FROM tool_servers ORDER BY position');
 }
 
-export function findToolServerRow(database: DatabaseSync, id: string): StoredRow | undefined {
-  return selectFirst<StoredRow>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id);
+export function findToolServerRow(database: DatabaseSync, id: string): RowContent | undefined {
+  return selectFirst<RowContent>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id);
 }

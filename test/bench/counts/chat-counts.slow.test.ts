@@ -1,0 +1,34 @@
+import { fileURLToPath } from 'node:url';
+import { beforeAll, expect, it } from 'vitest';
+import { countChats, countedChats } from './count-chats.ts';
+import type { ChatCounts } from './count-chats.ts';
+
+/**
+ * What a chat cost when this was last written down, on the Node of `package-lock.json`. A change that costs more than a twentieth raises the figure here, and
+ * its reason stands beside it; one that saves lowers it.
+ */
+const written: Record<string, { kilobytes: number; calls: number }> = {
+  json: { kilobytes: 105, calls: 890 },
+  'json-tools': { kilobytes: 156, calls: 1_464 },
+  'stream-50': { kilobytes: 240, calls: 4_200 },
+  'stream-tools-50': { kilobytes: 335, calls: 6_400 },
+};
+const tolerance = 1.05;
+
+let counts: Map<string, ChatCounts>;
+beforeAll(async () => {
+  const chats = countedChats.filter(({ name }) => name in written);
+  counts = await countChats(fileURLToPath(new URL('../../..', import.meta.url)), chats);
+}, 300_000);
+
+it.runIf(process.versions.node.startsWith('24.')).each(Object.entries(written))(
+  '%s costs no more than was written down',
+  (name, { kilobytes, calls }) => {
+    const counted = counts.get(name);
+    expect(counted?.calls).toBeLessThan(calls * tolerance);
+    expect((counted?.bytes ?? 0) / 1000).toBeLessThan(kilobytes * tolerance);
+    // So that a count of nothing is no success.
+    expect(counted?.calls).toBeGreaterThan(calls / 4);
+    expect((counted?.bytes ?? 0) / 1000).toBeGreaterThan(kilobytes / 4);
+  },
+);

@@ -1,0 +1,96 @@
+import { afterEach, expect, it } from 'vitest';
+import type { ChatRequest } from '../../../src/core/chat/chat.ts';
+import type { RunContext } from '../../../src/core/runs/run.ts';
+import type { ToolOffer } from '../../../src/core/tools/tool.ts';
+import type { Tools } from '../../../src/app/compose/compose-tools.ts';
+import { connectedTools } from '../../_support/connected-tools.ts';
+import { memoryRegistry } from '../../_support/memory-stores.ts';
+import { chatRequest, runContext } from '../../_support/tools.ts';
+import { toolServerRecord } from '../../storage/registry-contract.ts';
+import { documentWith, scriptedSend } from '../scripted-send.ts';
+
+const time = toolServerRecord({ id: 'time', url: 'http://time.test' });
+const maps = toolServerRecord({ id: 'maps', url: 'http://maps.test' });
+
+const opened: Tools[] = [];
+afterEach(async () => {
+  for (const tools of opened.splice(0)) await tools.close();
+});
+
+function startTools(functionsOfMaps: string[] = ['route']) {
+  const registry = memoryRegistry([time, maps]);
+  const script = scriptedSend({
+    'http://time.test/openapi.json': documentWith('now', 'zone'),
+    'http://maps.test/openapi.json': documentWith(...functionsOfMaps),
+  });
+  const tools = connectedTools({ registry, send: script.send });
+  opened.push(tools);
+  const offerFor = async (request: Partial<ChatRequest> = {}, run: Partial<RunContext> = {}): Promise<ToolOffer> =>
+    tools.catalog.offerFor(chatRequest(request), runContext(run));
+  return { registry, script, tools, offerFor };
+}
+
+const names = ({ tools }: ToolOffer): string[] => [...tools.keys()];
+const restrictedTo = (...tools: string[]): Partial<RunContext> => ({
+  caller: { id: `key ${tools.join(' ')}`, role: 'user', isOpen: false, tools },
+});
+
+it('is the same object for the same servers, whatever is asked', async () => {
+  const { offerFor } = startTools();
+  // The first one opens the servers.
+  await offerFor();
+  const offer = await offerFor({ messages: [{ role: 'user', content: 'one' }] });
+  expect(await offerFor({ messages: [{ role: 'user', content: 'another' }] })).toBe(offer);
+  expect(await offerFor({ toolIds: ['server:time'] })).not.toBe(offer);
+});
+
+it('follows a server whose functions have changed', async () => {
+  const { script, tools, offerFor } = startTools();
+  await offerFor();
+  expect(names(await offerFor())).toEqual(['now', 'zone', 'route']);
+  script.answers.set('http://maps.test/openapi.json', documentWith('route', 'distance'));
+  await tools.inspector.refresh(maps, AbortSignal.timeout(10_000));
+  expect(names(await offerFor())).toEqual(['now', 'zone', 'route', 'distance']);
+});
+
+it('follows the registry', async () => {
+  const { registry, offerFor } = startTools();
+  await offerFor();
+  await offerFor();
+  await registry.changeToolServer({ ...maps, isEnabled: false });
+  expect(names(await offerFor())).toEqual(['now', 'zone']);
+  await registry.deleteToolServer('time');
+  expect(names(await offerFor())).toEqual([]);
+});
+
+it('of one key is never that of another', async () => {
+  const { offerFor } = startTools();
+  await offerFor();
+  for (let repetition = 0; repetition < 2; repetition += 1) {
+    expect(names(await offerFor({}, restrictedTo('server:maps')))).toEqual(['route']);
+    expect(names(await offerFor({}, restrictedTo('server:time/zone')))).toEqual(['zone']);
+    expect(names(await offerFor())).toEqual(['now', 'zone', 'route']);
+  }
+});
+
+it('names a function in another way where the caller has one of its name', async () => {
+  const { offerFor } = startTools();
+  const own = { name: 'route', wire: {} };
+  for (let repetition = 0; repetition < 3; repetition += 1) {
+    const offer = await offerFor({ callerFunctions: [own] });
+    expect(names(offer).at(-1)).toMatch(/^route_[0-9a-f]{6}$/);
+    expect(offer.warnings.map(({ code }) => code)).toEqual(['function_renamed']);
+    expect(names(await offerFor()).at(-1)).toBe('route');
+  }
+});
+
+it('is searched without being indexed again, and chosen by each question', async () => {
+  const many = Array.from({ length: 300 }, (_, index) => `operation_${index}`);
+  const { offerFor } = startTools([...many, 'send_mail', 'paint_wall']);
+  await offerFor();
+  const ask = (content: string): Promise<ToolOffer> => offerFor({ messages: [{ role: 'user', content }] });
+  const [mail, wall] = [await ask('send a mail'), await ask('paint the wall')];
+  expect([names(mail).includes('send_mail'), names(mail).includes('paint_wall')]).toEqual([true, false]);
+  expect([names(wall).includes('send_mail'), names(wall).includes('paint_wall')]).toEqual([false, true]);
+  expect(wall.finder).toBe(mail.finder);
+});
