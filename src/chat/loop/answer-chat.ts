@@ -173,7 +173,7 @@ function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const messages = withFiles(request.messages);
   const { callerTools, ...asked } = toBackendRequest(request, model, run);
   const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat, answering));
-  return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
+  return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, () => noTools) }, emit);
 }
 
 /** In `auto`, a request whose tools a backend refuses is answered with a selection instead. If that succeeds, the refusal is remembered. */

@@ -68,7 +68,7 @@ export interface Handoff {
   /** Those that this run has added. */
   messages: ChatMessage[];
   /** The names of the functions offered until then. */
-  functions: string[];
+  functions: readonly string[];
   /** Separates the text of the next preset from the text until then. */
   separator: Pick<TurnSeparator, 'separate'>;
 }

@@ -2,13 +2,14 @@ import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
-import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { createReadResultTool, readerNameBeside } from '../results/read-result-tool.ts';
 import { createResultStore } from '../results/stored-results.ts';
 import { resultShareBytes } from '../results/truncate-result.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { RoundScope } from '../tool-calls/tool-call-scope.ts';
+import { namesOf, specsOf } from './offered-lists.ts';
 import { changeData, changesOf, configUpdate } from '../config/config-update.ts';
 
 interface CurrentOfferOptions {
@@ -30,33 +31,37 @@ const idOfOne = /^(?:function:|preset:|toolset:|server:[^/]+\/)/;
 
 /** The functions that the model may call now. The offer grows when tools are found, and functions can replace it. */
 export class CurrentOffer {
-  /** By offered name. The same map for the whole run. */
-  readonly tools: Map<string, Tool>;
+  /** By offered name. A change replaces the map: other chats may have been offered the same one. */
+  tools: ReadonlyMap<string, Tool>;
   readonly #results: ResultStore | undefined;
   /** The most bytes of one result that the model gets. */
   readonly shareBytes: number;
   readonly #callerNames: ReadonlySet<string>;
   #finder: ToolOffer['finder'];
   #describer: Tool | undefined;
-  #readerName = '';
+  #readerName: string | undefined;
 
   constructor({ offer, callerNames, canReadOn, contextTokens, demanded, resumed }: CurrentOfferOptions) {
-    this.tools = new Map(offer.tools);
+    this.tools = offer.tools;
     this.#callerNames = callerNames;
     this.#results = canReadOn ? createResultStore(resumed?.results) : undefined;
     this.shareBytes = resultShareBytes(contextTokens);
-    this.#nameReader();
-    for (const [name, { isFormer }] of this.tools) if (isFormer === true && resumed?.tools.includes(name) !== true) this.tools.delete(name);
+    const former = this.tools.values().filter(({ isFormer, spec }) => isFormer === true && resumed?.tools.includes(spec.name) !== true);
+    for (const { spec } of former) this.#remove(spec.name);
     this.#takeHelpers(offer);
     for (const name of [...(resumed?.tools ?? []), ...(demanded === undefined ? [] : [demanded])]) {
       const tool = this.#finder?.deferred.get(name);
-      if (tool !== undefined) this.tools.set(tool.spec.name, tool);
+      if (tool !== undefined) this.#add([tool]);
     }
     this.#addDescriber();
   }
 
-  get names(): string[] {
-    return [...this.tools.keys()];
+  get names(): readonly string[] {
+    return namesOf(this.tools);
+  }
+
+  get specs(): readonly ToolSpec[] {
+    return specsOf(this.tools);
   }
 
   get finderName(): string | undefined {
@@ -65,7 +70,7 @@ export class CurrentOffer {
 
   /** Stores truncated results for `read_result`, which may have another name; undefined if the model cannot call it. */
   get reader(): RoundScope['reader'] {
-    return this.#results && { results: this.#results, name: this.#readerName };
+    return this.#results && { results: this.#results, name: this.#nameOfReader() };
   }
 
   /** What the model may call now or after a search, as in `tool_ids`. Tools of the request's own servers have no entry there. */
@@ -95,15 +100,14 @@ export class CurrentOffer {
 
   /** Adds `read_result` once a result has been truncated. */
   addReader(): void {
-    if (this.#results === undefined || this.#results.isEmpty || this.tools.has(this.#readerName)) return;
-    this.tools.set(this.#readerName, createReadResultTool(this.#readerName, this.#results, this.shareBytes));
+    if (this.#results === undefined || this.#results.isEmpty || this.tools.has(this.#nameOfReader())) return;
+    this.#add([createReadResultTool(this.#nameOfReader(), this.#results, this.shareBytes)]);
   }
 
   /** Replaces the offer by one that functions have chosen. */
   replace(offer: ToolOffer): void {
-    this.tools.clear();
-    for (const [name, tool] of offer.tools) this.tools.set(name, tool);
-    this.#nameReader();
+    this.tools = offer.tools;
+    this.#readerName = undefined;
     this.#takeHelpers(offer);
     this.#addDescriber();
   }
@@ -112,10 +116,7 @@ export class CurrentOffer {
   renew(offer: ToolOffer): void {
     const before = this.names;
     this.replace(offer);
-    for (const name of before) {
-      const found = offer.finder?.deferred.get(name);
-      if (found !== undefined) this.tools.set(name, found);
-    }
+    this.#add(before.flatMap((name) => offer.finder?.deferred.get(name) ?? []));
     this.#addDescriber();
   }
 
@@ -123,20 +124,28 @@ export class CurrentOffer {
   changeEvents(before: readonly string[], changed: JsonObject, warnings: ToolOffer['warnings'] = []): ChatEvent[] {
     const { names } = this;
     return [
-      configUpdate({ ...changed, tools: names.length, functions: names, ...changesOf(before, names) }),
+      configUpdate({ ...changed, tools: names.length, functions: [...names], ...changesOf(before, names) }),
       ...warnings.map(warningEvent),
     ];
   }
 
   /** Its name yields to all other functions of the offer. */
-  #nameReader(): void {
-    if (this.#results !== undefined) this.#readerName = readerNameBeside(new Set([...this.names, ...this.#callerNames]));
+  #nameOfReader(): string {
+    return (this.#readerName ??= readerNameBeside(new Set([...this.names, ...this.#callerNames])));
   }
 
   #takeHelpers({ finder, describer }: Pick<ToolOffer, 'finder' | 'describer'>): void {
     this.#finder = finder;
     this.#describer = describer;
-    if (finder !== undefined) this.tools.set(finder.tool.spec.name, finder.tool);
+    if (finder !== undefined) this.#add([finder.tool]);
+  }
+
+  #add(tools: readonly Tool[]): void {
+    if (tools.length > 0) this.tools = new Map([...this.tools, ...tools.map((tool) => [tool.spec.name, tool] as const)]);
+  }
+
+  #remove(name: string): void {
+    this.tools = new Map(Array.from(this.tools).filter(([other]) => other !== name));
   }
 
   #addDeferred(names: readonly string[], time: number): ChatEvent[] {
@@ -145,7 +154,7 @@ export class CurrentOffer {
     );
     // Providers refuse requests with more tools; the last ones found are dropped.
     const added = [...wanted].slice(0, Math.max(0, limits.toolsPerRequest - this.tools.size));
-    for (const tool of added) this.tools.set(tool.spec.name, tool);
+    this.#add(added);
     if (added.length === 0) return [];
     const data = { tools: this.tools.size, added: added.map(({ spec }) => spec.name), removed: [] };
     this.#addDescriber();
@@ -156,6 +165,6 @@ export class CurrentOffer {
   #addDescriber(): void {
     const describer = this.#describer;
     if (describer === undefined || this.tools.has(describer.spec.name) || this.tools.size >= limits.toolsPerRequest) return;
-    if (this.tools.values().some(({ whole }) => whole !== undefined)) this.tools.set(describer.spec.name, describer);
+    if (this.tools.values().some(({ whole }) => whole !== undefined)) this.#add([describer]);
   }
 }

@@ -9,6 +9,7 @@ import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import type { RunTranscripts } from '../suspend/run-transcripts.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-scope.ts';
 import type { BackendRequest } from './chat-run.ts';
+import { specsOf } from './offered-lists.ts';
 import { originOf } from './request-origin.ts';
 
 export interface ChatServices {
@@ -70,6 +71,6 @@ export function toBackendRequest(
 
 /** The first model request of a run in native mode. */
 export function nativeRequest({ request, model, run, offer }: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>): ModelRequest {
-  const tools = Array.from(offer.tools.values(), ({ spec }) => spec);
-  return { ...toBackendRequest(request, model, run), messages: request.messages, tools, origin: originOf(run.caller, offer.tools) };
+  const origin = originOf(run.caller, () => offer.tools);
+  return { ...toBackendRequest(request, model, run), messages: request.messages, tools: specsOf(offer.tools), origin };
 }

@@ -105,7 +105,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     }),
     guard: createDuplicateCallGuard(resumed?.guardedCalls),
     budget: createRoundBudget({ ...chat, now: settings.now }, resumed?.budget),
-    origin: originOf(settings.run.caller, offer.tools),
+    origin: originOf(settings.run.caller, () => offer.tools),
     separator: createTurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
     isAskedAgain: false,
@@ -280,7 +280,7 @@ function stateOf({ chat, offer, transcript, guard, budget, isChoiceOpen }: Loop)
     choice: chat.choice,
     messages: transcript.messages,
     historyLength: transcript.historyLength,
-    tools: offer.names,
+    tools: [...offer.names],
     guardedCalls: guard.entries(),
     budget: budget.used(),
     results: offer.reader?.results.entries() ?? [],
@@ -308,7 +308,7 @@ function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: L
   const reason = isAskedAgain && budget.used().rounds === 0 ? { reason: 'no_words' as const } : {};
   return {
     messages: transcript.messages,
-    tools: Array.from(offer.tools.values(), ({ spec }) => spec),
+    tools: offer.specs,
     offered: offer.tools,
     ...chat.request,
     toolChoice: undefined,

@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../core/chat/chat.ts';
 import type { ModelBackend } from '../../core/models/model.ts';
-import type { ToolOffer } from '../../core/tools/tool.ts';
+import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
+import { keepFor } from '../../shared/keep-last.ts';
 
 type AddFiles = (messages: readonly ChatMessage[]) => ChatMessage[];
 
@@ -16,10 +17,16 @@ export function untilConsumed(add: AddFiles, consumers: ReadonlySet<string>): Ad
   };
 }
 
-export function fileConsumersIn({ tools, finder }: ToolOffer): Set<string> {
-  const all = [...tools, ...(finder?.deferred ?? [])];
-  return new Set(all.flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : [])));
+/** The names of functions that handle the files of the request themselves, offered or deferred. */
+export function fileConsumersIn({ tools, finder }: ToolOffer): ReadonlySet<string> {
+  // The deferred ones are all functions, the offered ones too.
+  return consumersIn(finder?.deferred ?? tools);
 }
+
+const consumersIn = keepFor(
+  (tools: ReadonlyMap<string, Tool>): ReadonlySet<string> =>
+    new Set(Array.from(tools).flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : []))),
+);
 
 /** Adds the files to each model request, because they may have been consumed since the last one. */
 export function withFilesAtEachTurn(backend: ModelBackend, add: AddFiles): ModelBackend {

@@ -29,7 +29,9 @@ interface EarlierTextsOptions {
  * returns `not_known_yet`, the parser pauses (`isAwaited`), and its user calls `search` and then the parser's `resume`.
  */
 export class EarlierTexts implements QuoteCheck {
-  readonly #texts: readonly string[];
+  /** Read when a call is found, which is seldom. */
+  readonly #readTexts: () => readonly string[];
+  #known: readonly string[] | undefined;
   readonly #options: EarlierTextsOptions;
   /** `unreadable`: preparing failed, so every call counts as quoted, to be safe. */
   #prepared: CompactTexts | 'unreadable' | undefined;
@@ -37,9 +39,13 @@ export class EarlierTexts implements QuoteCheck {
   /** The last search in a long conversation, and its result. */
   #search: { key: string; begin: (prepared: CompactTexts) => QuoteSearch; isFound: boolean | undefined } | undefined;
 
-  constructor(texts: readonly string[], options: EarlierTextsOptions) {
-    this.#texts = texts;
+  constructor(readTexts: () => readonly string[], options: EarlierTextsOptions) {
+    this.#readTexts = readTexts;
     this.#options = options;
+  }
+
+  get #texts(): readonly string[] {
+    return (this.#known ??= this.#readTexts());
   }
 
   /** The parser has paused until `search` is done. */

@@ -1,3 +1,4 @@
+import { keepFor } from '../../shared/keep-last.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../fit-calls/find-offered-name.ts';
@@ -43,12 +44,17 @@ export interface Enclosure {
 /** Nothing encloses the call. */
 export const bare: Enclosure = { isMarked: false, closes: [] };
 
+/** By the list of functions, which is the same in many chats. */
+const offeredIn = keepFor((tools: readonly ToolSpec[]) => {
+  const specs: ReadonlyMap<string, ToolSpec> = new Map(tools.map((tool) => [tool.name, tool]));
+  return { specs, names: [...specs.keys()] };
+});
+
 export function createReadContext(
   { input, repairs, isSelection }: Pick<ReadContext, 'input' | 'repairs' | 'isSelection'>,
   tools: readonly ToolSpec[],
 ): ReadContext {
-  const specs = new Map(tools.map((tool) => [tool.name, tool]));
-  const names = [...specs.keys()];
+  const { specs, names } = offeredIn(tools);
   const knownAs = (written: string): string | undefined => {
     const match = findOfferedName(written, names);
     return match.type === 'unknown' ? undefined : match.name;

@@ -15,7 +15,7 @@ export interface ModelRequest {
   model: string;
   messages: ChatMessage[];
   /** Functions offered by the gateway; empty: no `tools` key is sent unless `callerTools` has entries. */
-  tools: ToolSpec[];
+  tools: readonly ToolSpec[];
   /** The tools behind `tools`, by offered name, for what reads the answer; no backend looks at them. */
   offered?: ReadonlyMap<string, Tool>;
   /** The caller's own entries of `tools`, forwarded unchanged. */

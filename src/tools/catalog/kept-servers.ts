@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { Candidate, SuppliedFunctions } from '../definitions/tool-source.ts';
+import type { Candidate, Warning } from '../definitions/tool-source.ts';
 
 /** Selections of servers that are kept: one for each set of `tool_ids` and of tools of a key that chats use at the same time. */
 const keptSelections = 64;
@@ -9,12 +9,13 @@ const keptSelections = 64;
 export interface ServerSupply {
   /** Set where it is kept, and unique. */
   id?: number;
-  /** One for each server. */
-  supplied: readonly SuppliedFunctions[];
   /** These precede functions that the request brings. */
   candidates: readonly Candidate[];
   /** Of the bundled example server where nobody has asked for it: they come last, without those that the request's own servers have too. */
   lastCandidates: readonly Candidate[];
+  warnings: readonly Warning[];
+  /** Any caller gets the same, until a server changes. */
+  isForEverybody: boolean;
 }
 
 interface Selection {
@@ -44,7 +45,7 @@ export class KeptServers {
 
   /** Kept only where each server has been opened and supplies the same to all callers. Returns what to use. */
   keep(selection: Selection, supply: ServerSupply): ServerSupply {
-    if (!supply.supplied.every(({ isForEverybody }) => isForEverybody === true)) return supply;
+    if (!supply.isForEverybody) return supply;
     this.#forgetOthers(selection);
     this.#lastId += 1;
     const kept = { ...supply, id: this.#lastId };

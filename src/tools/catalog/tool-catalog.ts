@@ -5,7 +5,7 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import { originOf } from '../../shared/text/document-url.ts';
 import { allThere, whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
-import { sourceOf, type Candidate, type SuppliedFunctions, type ToolSource } from '../definitions/tool-source.ts';
+import { sourceOf, type Candidate, type SuppliedFunctions, type ToolSource, type Warning } from '../definitions/tool-source.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
 import type { CallerServers } from '../servers/caller-servers.ts';
 import type { ChosenServer } from '../servers/choose-servers.ts';
@@ -57,7 +57,12 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
       const isLast = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
       const candidatesWhere = (last: boolean): Candidate[] =>
         supplied.flatMap(({ candidates }, index) => (isLast[index] === last ? candidates : []));
-      return keptServers.keep(selection, { supplied, candidates: candidatesWhere(false), lastCandidates: candidatesWhere(true) });
+      return keptServers.keep(selection, {
+        candidates: candidatesWhere(false),
+        lastCandidates: candidatesWhere(true),
+        warnings: supplied.flatMap(({ warnings }) => warnings),
+        isForEverybody: supplied.every(({ isForEverybody }) => isForEverybody === true),
+      });
     });
   }
 
@@ -80,8 +85,9 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
             isRegistered: (id) => records.some((record) => record.id === id),
           }),
     ]);
-    const registered = fromServers instanceof Promise ? await fromServers : fromServers;
-    const [fromSources = [], apis = [], mcpPeers = []] = supplying instanceof Promise ? await supplying : supplying;
+    const areThere = !(fromServers instanceof Promise) && !(supplying instanceof Promise);
+    const [registered, others] = areThere ? [fromServers, supplying] : await Promise.all([fromServers, supplying]);
+    const [fromSources = [], apis = [], mcpPeers = []] = others;
     return { fromSources, registered, requested: [...apis, ...mcpPeers].map(markAsRequested) };
   }
 
@@ -97,7 +103,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
       searchIn: (specs) => searchIn(specs, run.caller.id),
     });
     const { fromSources, registered, requested: fromRequest } = supplied;
-    const warnings = [...fromSources, ...registered.supplied, ...fromRequest].flatMap((functions) => functions.warnings);
+    const warnings = [...warningsOf(fromSources), ...registered.warnings, ...warningsOf(fromRequest)];
     if (warnings.length === 0 && request.listsMcpTools !== true) return offer;
     const mcpLists = fromRequest.flatMap((functions) => functions.list ?? []);
     return { ...offer, ...(request.listsMcpTools === true && { lists: mcpLists }), warnings: [...warnings, ...offer.warnings] };
@@ -132,6 +138,10 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     forgetAllOf: (ownerId) => lists.forgetAllOf(ownerId),
     close: () => lists.close(),
   };
+}
+
+function warningsOf(supplied: readonly SuppliedFunctions[]): Warning[] {
+  return supplied.flatMap(({ warnings }) => warnings);
 }
 
 /** Distinguishes functions that the request brought from those that are registered. */

@@ -77,12 +77,13 @@ describe('the current offer', () => {
     expect(offerOf({ tools: toolMap(a) }, { canReadOn: false }).reader).toBeUndefined();
   });
 
-  it('is replaced in place, and reports what was added and removed', () => {
-    const offer = offerOf({ tools: toolMap(a) });
-    const { tools } = offer;
+  it('is replaced, and reports what was added and removed, while the offer that other chats share stays as it is', () => {
+    const tools = toolMap(a);
+    const offer = offerOf({ tools });
     const before = offer.names;
     offer.replace({ tools: toolMap(b), warnings: [] });
-    expect([...tools.keys()]).toEqual(['b']);
+    expect([...tools.keys()]).toEqual(['a']);
+    expect(offer.names).toEqual(['b']);
     expect(offer.changeEvents(before, { preset: 'p' }, [{ code: 'c', message: 'M.' }])).toMatchObject([
       { event: { type: 'config.update', data: { preset: 'p', tools: 1, functions: ['b'], added: ['b'], removed: ['a'] } } },
       { event: { type: 'warning', data: { code: 'c', message: 'M.' } } },

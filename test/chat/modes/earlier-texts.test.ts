@@ -7,7 +7,7 @@ const long = 'some words of a page. '.repeat(10_000);
 it('counts every call as quoted when the messages could not be prepared', async () => {
   // A thread cannot be sent a function: the work fails before it begins.
   const texts = [long, () => 0] as unknown as string[];
-  const earlier = new EarlierTexts(texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
+  const earlier = new EarlierTexts(() => texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
   expect(earlier.isQuoted('get_time')).toBe('not_known_yet');
   await earlier.search();
   expect(earlier.isQuoted('get_time')).toBe(true);
@@ -18,7 +18,7 @@ it('counts every call as quoted when the messages could not be prepared', async 
 
 it('searches a long conversation over several ticks', async () => {
   const texts = Array.from({ length: 20 }, () => 'a'.repeat(100_000));
-  const earlier = new EarlierTexts(texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
+  const earlier = new EarlierTexts(() => texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
   const turnsOf = async (ask: () => boolean | 'not_known_yet'): Promise<number> => {
     expect(ask()).toBe('not_known_yet');
     expect(earlier.isAwaited).toBe(true);
@@ -37,6 +37,6 @@ it('searches a long conversation over several ticks', async () => {
 });
 
 it('stops the search when the run has ended', async () => {
-  const earlier = new EarlierTexts([long], { isReact: false, caller: { id: 'ada' }, signal: AbortSignal.abort(new Error('Over.')) });
+  const earlier = new EarlierTexts(() => [long], { isReact: false, caller: { id: 'ada' }, signal: AbortSignal.abort(new Error('Over.')) });
   await expect(earlier.search()).rejects.toThrow('Over.');
 });

@@ -51,7 +51,7 @@ export class ReadTexts implements QuoteCheck {
   #warnings: ModelEvent[] = [];
 
   constructor(request: ModelRequest, caller: { readonly id: string }) {
-    this.#messages = new EarlierTexts(shownTexts(request.messages), { isReact: false, caller, signal: request.signal });
+    this.#messages = new EarlierTexts(() => shownTexts(request.messages), { isReact: false, caller, signal: request.signal });
     this.#request = request;
     this.#caller = caller;
   }

@@ -34,7 +34,8 @@ export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptio
   return {
     answer(request, emit) {
       if (request.toolChoice === 'none' || demandedForm(request.parameters) !== undefined) return backend.answer(request, emit);
-      const specs = [...request.tools, ...callerSpecs(request.callerTools)];
+      const { tools, callerTools } = request;
+      const specs = callerTools.length === 0 ? tools : [...tools, ...callerSpecs(callerTools)];
       if (specs.length === 0) return backend.answer(request, emit);
       return answerWithLeakedCalls({ backend, newCallId, caller }, { request, specs, emit });
     },

@@ -55,7 +55,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     const form = demandedForm(request.parameters);
     const inLabels = withLoggedOffer(stepRequest(request, reactMessages(request.messages, specs, steps)), request, specs);
     // A call that the model merely repeats from a page, a result or a message must not run, in whatever form it is written.
-    const earlier = new EarlierTexts(shownTexts(request.messages), { isReact: true, caller, signal: request.signal });
+    const earlier = new EarlierTexts(() => shownTexts(request.messages), { isReact: true, caller, signal: request.signal });
     const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
     const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier, repairs });
     const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });

@@ -57,7 +57,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     };
   }
 
-  /** The same object for the same function, so that a list with it can be kept. */
+  /** The same object for the same function, so that lists and offers with it can be kept. */
   const listed = new WeakMap<RegisteredFunction, Candidate>();
   function listedCandidate(entry: RegisteredFunction): Candidate {
     const candidate = listed.get(entry) ?? toCandidate(entry, false);
@@ -77,7 +77,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
       // Toolsets stay open until the run that was offered their functions ends, even if they are replaced meanwhile.
       for (const version of new Set(functions.flatMap((entry) => entry.version ?? []))) run.whenOver?.(version.hold());
       return {
-        candidates: functions.map((entry) => toCandidate(entry, named.has(entry))),
+        candidates: functions.map((entry) => (named.has(entry) ? toCandidate(entry, true) : listedCandidate(entry))),
         warnings: disabled.map(({ id }) => leftOutWarning('tool_disabled', `The function "${id}"`, 'its toolset is switched off')),
       };
     },
