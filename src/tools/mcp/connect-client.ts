@@ -1,12 +1,20 @@
-import { Client, StreamableHTTPClientTransport, type ClientOptions, type JsonSchemaValidator } from '@modelcontextprotocol/client';
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type ClientOptions,
+  type JSONRPCMessage,
+  type JsonSchemaValidator,
+} from '@modelcontextprotocol/client';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
+import { whyLooped } from '../../core/tools/gateway-chain.ts';
+import type { OfferChange } from '../../core/tools/offer-changes.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { boundValidation } from './incoming/bound-validation.ts';
 import { answerElicitation, createCallScopes, reportLogMessage } from './call-scope.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
-import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
+import { announcedChange, createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import { createNotificationBudgets } from './incoming/notification-budgets.ts';
 import { boundOpenQuestions } from './incoming/open-questions.ts';
@@ -42,8 +50,12 @@ export interface ConnectorOptions {
   onOpened: (transport: number) => void;
   /** It failed to open, or was closed by either side. */
   onEnded: (end: { isProcess: boolean }) => void;
-  /** The server reported that its tool list has changed. */
-  onListChanged: () => void;
+  /** This gateway's own id. */
+  gatewayId?: string | undefined;
+  /** The server reported that its tool list has changed. `gateways`: those that told it. */
+  onListChanged: (gateways: readonly string[]) => void;
+  /** The server reported that it has other resources or prompts. */
+  onContentsChanged: (change: OfferChange) => void;
   /** The server exceeds the rate limit for notifications. */
   onNotificationsDropped: () => void;
 }
@@ -58,6 +70,8 @@ export class ClientConnector {
   readonly #options: ConnectorOptions;
   readonly #signal: AbortSignal;
   readonly #kinds: readonly TransportKind[];
+  /** The gateways that told of the last change of the tool list. */
+  #toldBy: readonly string[] = [];
 
   /** `signal`: aborted when the connection is closed. */
   constructor(peer: McpPeer, options: ConnectorOptions, signal: AbortSignal) {
@@ -110,7 +124,14 @@ export class ClientConnector {
         ...negotiationOf(isLegacy ? (peer.protocolVersion ?? 'legacy') : peer.protocolVersion),
         jsonSchemaValidator,
         listChanged: {
-          tools: { autoRefresh: false, debounceMs: mcpListPauseMs, onChanged: () => void (this.#signal.aborted || onListChanged()) },
+          tools: {
+            autoRefresh: false,
+            debounceMs: mcpListPauseMs,
+            onChanged: () => void (this.#signal.aborted || onListChanged(this.#toldBy)),
+          },
+          // What has a handler is subscribed to; `#isOwnEcho` reads them.
+          resources: { autoRefresh: false, onChanged: () => undefined },
+          prompts: { autoRefresh: false, onChanged: () => undefined },
         },
       },
     );
@@ -141,7 +162,7 @@ export class ClientConnector {
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (received, extra) => {
       const message = numbers.unmarkProtocol(received);
-      if (!mayPass(message)) return;
+      if (!mayPass(message) || this.#isOwnEcho(message)) return;
       this.#answers.observe(message);
       observe?.(numbers.unmark(message));
       receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message))), extra);
@@ -150,6 +171,16 @@ export class ClientConnector {
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onclose = () => this.#options.onEnded({ isProcess: kind.errorOutput !== undefined && !this.#signal.aborted });
     return client;
+  }
+
+  /** Notes a change that the server tells of. Whether this gateway has told it of that itself. */
+  #isOwnEcho(message: JSONRPCMessage): boolean {
+    const change = announcedChange(message);
+    if (change === undefined) return false;
+    if (whyLooped(change.gateways, this.#options.gatewayId ?? '') !== undefined) return true;
+    if (change.lists.includes('tools')) this.#toldBy = change.gateways;
+    else this.#options.onContentsChanged(change);
+    return false;
   }
 }
 

@@ -140,7 +140,8 @@ describe('/mcp', () => {
 
   it('has no sessions to take up, and takes neither batches nor what is no message', async () => {
     const { url } = await gateway();
-    expect((await fetch(url, { headers: { accept: 'text/event-stream' } })).status).toBe(405);
+    expect((await fetch(url, { headers: { accept: 'application/json' } })).status).toBe(405);
+    expect((await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-protocol-version': '2026-07-28' } })).status).toBe(405);
     expect((await fetch(url, { method: 'DELETE' })).status).toBe(405);
     expect((await post(url, [ping, ping])).status).toBe(400);
     expect((await post(url, { no: 'message' })).status).toBe(400);
