@@ -146,7 +146,13 @@ export function connectTools(options: ToolOptions): Tools {
     credentials,
     oauth,
     inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, lessons: options.lessons, now: elapsed }),
-    contents: loadedContents({ serversOf: list.wholeMcpServersOf, ownRecord, open: servers.findSession, gatewayId }),
+    contents: loadedContents({
+      serversOf: list.wholeMcpServersOf,
+      serverOf: async (id) => (await list.all()).find((record) => record.id === id),
+      ownRecord,
+      open: servers.findSession,
+      gatewayId,
+    }),
     forgetAllOf(ownerId) {
       mcp.forgetAllOf(ownerId);
       documents.forgetAllOf(ownerId);

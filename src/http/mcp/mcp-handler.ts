@@ -12,6 +12,7 @@ import {
 import { GatewayError, shownId } from '../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
+import { appViewsOf } from './app-views.ts';
 import { createChangeStreams } from './change-streams.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
 import { canBeAsked } from './elicitation-form.ts';
@@ -57,7 +58,9 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
   const { newId, draining, now, gatewayId } = options;
   const levels = createMcpLogLevels();
   const parked = createParkedCalls({ newId, draining });
-  const texts = createListedTexts(['tools'], (tool) => ({ tools: JSON.stringify(toMcpTool(tool, gatewayId)) }));
+  const texts = createListedTexts(['tools'], (tool, listed) => ({
+    tools: JSON.stringify(toMcpTool(tool, gatewayId, appViewsOf(listed))),
+  }));
   const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked, texts });
   const stateless = createMcpHandler(factory, { keepAliveMs: limits.keepAliveMs });
   const sessions = createMcpSessions({ createServer: () => factory({ era: 'legacy' }), newId, now });
@@ -132,7 +135,7 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
   const listChanged = true;
   const capabilities = { tools: { listChanged }, resources: { listChanged }, prompts: { listChanged }, completions: {}, logging: {} };
   const server = new Server({ name: 'toolwharf', version }, { capabilities });
-  handleContents(server, contents);
+  handleContents(server, contents, tools);
   server.setRequestHandler('logging/setLevel', ({ params }, context) => {
     levels.set(askerOf(context).caller.id, params.level, context.sessionId);
     return {};

@@ -2,7 +2,7 @@ import type { Caller } from '../../core/callers/caller.ts';
 import { textOf, type ChatMessage, type ChatRequest } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
+import type { ListedTool, OfferedTo, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import { originOf } from '../../shared/text/document-url.ts';
 import { allThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { sourceOf, type Candidate, type SuppliedFunctions, type ToolSource } from '../definitions/tool-source.ts';
@@ -42,7 +42,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   const lists = createKeptLists(elapsed);
   const connects = new WeakMap<ToolServerRecord, Candidate>();
 
-  async function supply(request: ChatRequest, run: RunContext): Promise<Supplied> {
+  async function supply(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<Supplied> {
     const { toolIds, toolServers, mcpServers = [] } = request;
     const listing = list.all();
     const records = listing instanceof Promise ? await listing : listing;
@@ -53,7 +53,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     // None of these throws before it returns a promise: the promises of the others would be left without a handler.
     const supplying = allThere<readonly SuppliedFunctions[]>([
       allThere(sources.map((source) => source.supplyFor(idsOf(source), run, request))),
-      allThere(chosen.map((server) => supplyFromServer(server, run, servers))),
+      allThere(chosen.map((server) => supplyFromServer(server, run, { servers, to }))),
       toolServers.length === 0 ? [] : openRequestServers(request, run, { ...requested, sessionServerAt }),
       mcpServers.length === 0
         ? []
@@ -66,8 +66,8 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     return { fromSources, chosen, registered, requested: [...apis, ...mcpPeers].map(markAsRequested) };
   }
 
-  async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
-    const supplied = await supply(request, run);
+  async function makeOffer(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<ToolOffer> {
+    const supplied = await supply(request, run, to);
     const offer = await offerTools({
       groups: inPrecedence(supplied, request),
       callerNames: request.callerFunctions.map(({ name }) => name),
@@ -94,11 +94,11 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   }
 
   return {
-    offerFor(request, run): MaybePromise<ToolOffer> {
+    offerFor(request, run, to = 'model'): MaybePromise<ToolOffer> {
       // A preset may add tools that no list names, such as `transfer_to_agent`.
       const bringsNone = request.toolServers.length === 0 && (request.mcpServers ?? []).length === 0;
       const wantsNone = request.toolIds?.length === 0 && bringsNone && run.preset === undefined;
-      return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
+      return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run, to);
     },
     async list(caller, signal): Promise<readonly ListedTool[]> {
       const enabled = (await list.permittedTo(caller)).filter(({ record }) => record.isEnabled);

@@ -31,6 +31,9 @@ const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
 const mcpListPauseMs = 300;
 
+/** What clients of `/mcp` may show (MCP Apps): servers give interfaces only to those who say so. */
+const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } };
+
 /** Disables the SDK's validation of results, which blocks the event loop; `mcp-tool.ts` validates them in a worker instead. */
 const jsonSchemaValidator = {
   getValidator<T>(): JsonSchemaValidator<T> {
@@ -120,7 +123,7 @@ export class ClientConnector {
       { name: 'toolwharf', version },
       {
         // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
-        capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
+        capabilities: { elicitation: { form: { applyDefaults: true }, url: {} }, extensions },
         ...negotiationOf(isLegacy ? (peer.protocolVersion ?? 'legacy') : peer.protocolVersion),
         jsonSchemaValidator,
         listChanged: {

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../definitions/name-functions.ts';
 import type { Conversion, Operation } from '../definitions/operation.ts';
 import type { MalformedTool } from './incoming-messages.ts';
+import { isForAppsOnly } from './passed-meta.ts';
 
 /** Takes the place of the HTTP method in operations and reports; the tool's name is used as the path. */
 const method = 'tools/call';
@@ -85,6 +86,7 @@ function toOperation(tool: McpTool, name: string): Operation {
     },
     bindings: [],
     body: undefined,
+    ...(isForAppsOnly(tool._meta) && { isForApps: true }),
   };
 }
 

@@ -14,6 +14,7 @@ import { explainMcpFailure, type McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
+import { passedMeta } from './passed-meta.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** The parts of a server that a call needs. */
@@ -47,17 +48,22 @@ export function createMcpTool(
     ...presentationOf(definition, server.peer.mask),
     gateways: readChain(definition._meta) ?? [],
     isReadOnly,
+    ...(operation.isForApps && { isForApps: true }),
     isIdempotent: target.isIdempotent,
     ...withoutUndefined({ timeoutMs, maxResultBytes }),
     run: (invocation, context) => run(target, invocation, context),
   };
 }
 
-function presentationOf({ title, annotations = {} }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
+function presentationOf({ title, annotations = {}, _meta }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
   const shown = (text: string | undefined): string | undefined => text && truncateText(mask.text(text), limits.mcpNameCharacters);
   const { destructiveHint, openWorldHint } = annotations;
   const hints = withoutUndefined({ title: shown(annotations.title), destructiveHint, openWorldHint });
-  const presentation = withoutUndefined({ title: shown(title), annotations: Object.keys(hints).length > 0 ? hints : undefined });
+  const presentation = withoutUndefined({
+    title: shown(title),
+    annotations: Object.keys(hints).length > 0 ? hints : undefined,
+    _meta: passedMeta(_meta, mask),
+  });
   return Object.keys(presentation).length > 0 ? { presentation } : {};
 }
 
@@ -90,8 +96,12 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
       const outcome = readToolResult(result, peer.id, isUsableSchema(definition.outputSchema));
       if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
+      const meta = passedMeta(result._meta, masks().credentialMask, limits.keptResultBytes);
       const note = faults.length === 0 ? undefined : mismatchNote(masks().mask.text(faults.join('; ')));
-      return withoutCredentials({ ...outcome, ...(note !== undefined && { note, isMisfit: true }) }, masks().credentialMask);
+      return withoutCredentials(
+        { ...outcome, ...(note !== undefined && { note, isMisfit: true }), ...(meta && { meta }) },
+        masks().credentialMask,
+      );
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
@@ -139,7 +149,12 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
       })),
     }),
     ...(documents && {
-      documents: documents.map((document) => ({ ...document, text: mask.text(document.text), uri: mask.text(document.uri) })),
+      documents: documents.map((document) => ({
+        ...document,
+        text: mask.text(document.text),
+        uri: mask.text(document.uri),
+        ...(document.meta && { meta: mask.value(document.meta) }),
+      })),
     }),
     ...(passages && { passages: passages.map(({ text, block }) => ({ text: mask.text(text), block: mask.value(block) })) }),
   };
