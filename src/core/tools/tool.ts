@@ -163,6 +163,8 @@ export interface ToolContext {
   status(text: string, log?: LogOrigin): Promise<void>;
   /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
+  /** The idle time begins anew, and nobody is told: something outside of this process goes on. */
+  keepAlive(): void;
   /**
    * Streams text to the user, as part of the answer; resolves when it is delivered. Where there is no textual answer (a single function is invoked,
    * the caller demands an output format), it is shown as a status.

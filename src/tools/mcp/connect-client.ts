@@ -4,6 +4,7 @@ import {
   type ClientOptions,
   type JSONRPCMessage,
   type JsonSchemaValidator,
+  type ProgressNotificationParams,
 } from '@modelcontextprotocol/client';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
@@ -18,6 +19,7 @@ import { announcedChange, createAnswerWatch, createMalformedToolFilter, withoutM
 import type { McpPeer } from './mcp-peer.ts';
 import { createNotificationBudgets } from './incoming/notification-budgets.ts';
 import { boundOpenQuestions } from './incoming/open-questions.ts';
+import { tasksExtension } from './tasks/mcp-task.ts';
 import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
@@ -31,8 +33,8 @@ const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
 const mcpListPauseMs = 300;
 
-/** What clients of `/mcp` may show (MCP Apps): servers give interfaces only to those who say so. */
-const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } };
+/** What clients of `/mcp` may show (MCP Apps), because servers give interfaces only to those who say so; and calls that become tasks. */
+const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] }, [tasksExtension]: {} };
 
 /** Disables the SDK's validation of results, which blocks the event loop; `mcp-tool.ts` validates them in a worker instead. */
 const jsonSchemaValidator = {
@@ -68,6 +70,8 @@ export class ClientConnector {
   readonly scopes = createCallScopes();
   readonly malformedTools: ReturnType<typeof createMalformedToolFilter>;
   readonly numbers = new MarkedNumbers();
+  /** Of calls that are tasks, by the token that they were made with: the SDK forgets them when the task has begun. */
+  readonly taskProgress = new Map<string, (progress: ProgressNotificationParams) => void>();
   readonly #answers = createAnswerWatch();
   readonly #peer: McpPeer;
   readonly #options: ConnectorOptions;
@@ -165,7 +169,7 @@ export class ClientConnector {
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (received, extra) => {
       const message = numbers.unmarkProtocol(received);
-      if (!mayPass(message) || this.#isOwnEcho(message)) return;
+      if (!mayPass(message) || this.#isOwnEcho(message) || this.#isTaskProgress(message)) return;
       this.#answers.observe(message);
       observe?.(numbers.unmark(message));
       receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message))), extra);
@@ -174,6 +178,15 @@ export class ClientConnector {
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onclose = () => this.#options.onEnded({ isProcess: kind.errorOutput !== undefined && !this.#signal.aborted });
     return client;
+  }
+
+  #isTaskProgress(message: JSONRPCMessage): boolean {
+    if (!('method' in message) || message.method !== 'notifications/progress' || this.taskProgress.size === 0) return false;
+    const { progressToken, progress } = message.params ?? {};
+    const report = typeof progressToken === 'string' ? this.taskProgress.get(progressToken) : undefined;
+    if (report === undefined || typeof progress !== 'number') return false;
+    report(message.params as unknown as ProgressNotificationParams);
+    return true;
   }
 
   /** Notes a change that the server tells of. Whether this gateway has told it of that itself. */

@@ -67,8 +67,6 @@ function operationOf(name: string): string {
 function whyOmitted(tool: McpTool, seen: ReadonlySet<string>, count: number): string | undefined {
   if (count >= limits.mcpTools) return `a server may have ${limits.mcpTools} functions`;
   if (seen.has(tool.name)) return 'the server lists this name twice';
-  if (tool.execution?.taskSupport === 'required')
-    return 'it can only run as a task (execution.taskSupport is "required"), and tasks are not supported';
   if (tool.name === '' || tool.name.length > limits.mcpNameCharacters) return `a name has 1 to ${limits.mcpNameCharacters} characters`;
   return isDeeperThan(tool.inputSchema, limits.jsonDepth) ? `its schema is nested more than ${limits.jsonDepth} levels deep` : undefined;
 }

@@ -15,6 +15,8 @@ import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { passedMeta } from './passed-meta.ts';
+import { followTask } from './tasks/follow-task.ts';
+import { takeTask, type McpTask } from './tasks/mcp-task.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** The parts of a server that a call needs. */
@@ -85,12 +87,15 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
   const { peer, connection } = server;
   // Asked for when there is something to redact: a token may be renewed by the call itself.
   const masks = (): Pick<McpPeer, 'mask' | 'credentialMask'> => peer.masksFor?.(invocation.run) ?? peer;
+  let task: McpTask | undefined;
   for (let attempt = 1; ; attempt += 1) {
     let used: OpenConnection | undefined;
     try {
       if (await server.isChanged(definition, invocation.signal)) return changedOutcome(peer, definition.name);
       used = connection.current();
-      const result = await used.call(definition.name, invocation, context);
+      const answer = await used.call(definition, invocation, context);
+      task = takeTask(answer);
+      const result = task === undefined ? answer : await followTask(task, { server, invocation, context });
       // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
       const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
@@ -104,16 +109,23 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       );
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
-      const failure = explainMcpFailure(error);
+      const failure = task === undefined ? explainMcpFailure(error) : ofBegunTask(explainMcpFailure(error));
       const wasNotExecuted = failure.kind === 'never-sent' || failure.isSessionLost === true || used === undefined;
-      const mayRetry = wasNotExecuted || (failure.kind === 'maybe-sent' && isIdempotent);
+      const mayRetry = (wasNotExecuted && task === undefined) || (failure.kind === 'maybe-sent' && isIdempotent && task === undefined);
       const { wantedScopes = [] } = failure;
       if (wantedScopes.length > 0) target.onScopesWanted?.(wantedScopes);
       if (!mayRetry || failure.kind === 'denied' || wantedScopes.length > 0 || attempt >= attempts)
         return failedOutcome(failure, target, { isReady: used !== undefined, mask: masks().mask });
       if (used !== undefined) connection.replace(used);
+    } finally {
+      used?.forgetTask(invocation.callId);
     }
   }
+}
+
+/** Whatever happens to a request about a task: its server works on it. */
+function ofBegunTask({ kind, message }: McpFailure): McpFailure {
+  return { kind: kind === 'never-sent' || kind === 'refused' ? 'maybe-sent' : kind, message };
 }
 
 /**
