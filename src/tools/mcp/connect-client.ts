@@ -19,7 +19,7 @@ import { announcedChange, createAnswerWatch, createMalformedToolFilter, withoutM
 import type { McpPeer } from './mcp-peer.ts';
 import { createNotificationBudgets } from './incoming/notification-budgets.ts';
 import { boundOpenQuestions } from './incoming/open-questions.ts';
-import { tasksExtension } from './tasks/mcp-task.ts';
+import { tasksExtension } from './incoming/hidden-task.ts';
 import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';

@@ -15,8 +15,8 @@ import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { passedMeta } from './passed-meta.ts';
-import { followTask } from './tasks/follow-task.ts';
-import { takeTask, type McpTask } from './tasks/mcp-task.ts';
+import { followTask } from './follow-task.ts';
+import { takeTask, type McpTask } from './incoming/hidden-task.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** The parts of a server that a call needs. */

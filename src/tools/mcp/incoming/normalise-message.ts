@@ -2,7 +2,7 @@ import { specTypeSchemas } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { hideOutputSchema, hideStructure } from './hidden-fields.ts';
 import { normaliseBlock, normaliseBlocks } from './normalise-content.ts';
-import { hideTask } from '../tasks/mcp-task.ts';
+import { hideTask } from './hidden-task.ts';
 import { fitted } from './fit-schema.ts';
 import { toObjectSchema } from './object-schema.ts';
 

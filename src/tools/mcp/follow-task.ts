@@ -1,12 +1,13 @@
 import { ProtocolError, ProtocolErrorCode, type CallToolResult, type ElicitRequestParams } from '@modelcontextprotocol/client';
-import type { ToolContext, ToolInvocation } from '../../../core/tools/tool.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
-import { answerElicitation, mcpStatusCharacters } from '../call-scope.ts';
-import { truncateText } from '../convert-tools.ts';
-import { AnswerCutOff, explainMcpFailure } from '../explain-mcp-failure.ts';
-import { showStructure } from '../incoming/hidden-fields.ts';
-import type { CalledServer } from '../mcp-tool.ts';
-import { readTask, type McpTask } from './mcp-task.ts';
+import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { answerElicitation, mcpStatusCharacters } from './call-scope.ts';
+import { truncateText } from './convert-tools.ts';
+import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
+import { showStructure } from './incoming/hidden-fields.ts';
+import { readTask, type McpTask } from './incoming/hidden-task.ts';
+import type { McpConnection } from './mcp-connection.ts';
+import type { McpPeer } from './mcp-peer.ts';
 
 /** How often a server is asked that does not say how often it wants to be, and that says so of no use. */
 const usualPollMs = 1_000;
@@ -23,7 +24,7 @@ const taskQuestions = 100;
 
 /** A call that its server works on as a task. */
 interface FollowedTask {
-  server: CalledServer;
+  server: { readonly peer: McpPeer; readonly connection: Pick<McpConnection, 'current' | 'replace'> };
   invocation: ToolInvocation;
   context: ToolContext | undefined;
 }
