@@ -22,6 +22,14 @@ const failuresInRow = 5;
 /** Questions of one task; a server that asks more is in a loop. */
 const taskQuestions = 100;
 
+/** The task waits for an answer that it does not get. */
+class UnknownQuestion extends ProtocolError {
+  constructor(method: JsonValue | undefined) {
+    const what = typeof method === 'string' ? method.slice(0, 100) : 'nothing that can be read';
+    super(ProtocolErrorCode.MethodNotFound, `its task asks for ${what}, which it does not get here`);
+  }
+}
+
 /** A call that its server works on as a task. */
 interface FollowedTask {
   server: { readonly peer: McpPeer; readonly connection: Pick<McpConnection, 'current' | 'replace'> };
@@ -48,8 +56,8 @@ export async function followTask(created: McpTask, followed: FollowedTask): Prom
   try {
     return await untilEnd(created, followed);
   } catch (error) {
-    const isOver = error instanceof ProtocolError || invocation.signal.aborted;
-    if (!isOver) cancel();
+    const isOver = error instanceof ProtocolError && !(error instanceof UnknownQuestion);
+    if (!isOver && !invocation.signal.aborted) cancel();
     throw error;
   } finally {
     invocation.signal.removeEventListener('abort', cancel);
@@ -135,8 +143,7 @@ async function answer(
     open.map(async ([key, question]): Promise<[string, JsonValue]> => {
       const { method, params } = isJsonObject(question) ? question : {};
       answered.add(key);
-      if (method !== 'elicitation/create' || !isJsonObject(params) || answered.size > taskQuestions)
-        throw new ProtocolError(ProtocolErrorCode.MethodNotFound, 'its task asks for something that clients do not have');
+      if (method !== 'elicitation/create' || !isJsonObject(params) || answered.size > taskQuestions) throw new UnknownQuestion(method);
       const asked = mask.value(params) as unknown as ElicitRequestParams;
       const reply = await answerElicitation(asked, peer.name ?? peer.id, { run: invocation.run, context });
       return [key, reply as unknown as JsonObject];

@@ -109,7 +109,7 @@ describe('an MCP App through the gateway', () => {
       refresh: { ui: { resourceUri: view, visibility: ['app'] } },
       older: { 'ui/resourceUri': view },
     });
-    expect(declared).toContainEqual(expect.objectContaining({ extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: [appType] } } }));
+    expect(declared[0]).toMatchObject({ extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: [appType] } } });
     const contents = [{ uri: view, mimeType: appType, text: '<title>weather.test', _meta: { ui: { csp } } }];
     expect((await client.readResource({ uri: view })).contents).toEqual(contents);
     expect(read).toEqual([`weather.test ${view}`]);

@@ -214,6 +214,14 @@ it('asks the user what a task of 2026-07-28 wants to know, once', async () => {
   ]);
 });
 
+it('cancels a task that asks for what the gateway does not give', async () => {
+  const server = new TaskServer('2026-07-28');
+  server.states = [{ status: 'input_required', inputRequests: { text: { method: 'sampling/createMessage', params: {} } } }];
+  const { call } = await taskGateway(server);
+  expect(await call().outcome).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^tool_error: .*sampling/) }] });
+  await expect.poll(() => server.methods().at(-1)).toBe('tasks/cancel');
+});
+
 it('asks the user what a task of 2025-11-25 wants to know, on the stream of the request for its result', async () => {
   const server = new TaskServer('2025-11-25');
   server.states = [{ status: 'input_required' }];
