@@ -214,6 +214,28 @@ it('asks the user what a task of 2026-07-28 wants to know, once', async () => {
   ]);
 });
 
+it('shows the progress of a task of 2025-11-25, which has the token of its call', async () => {
+  const server = new TaskServer('2025-11-25');
+  let progressToken: unknown;
+  server.answer = ({ id, method, params }) => {
+    if (method === 'tools/call') progressToken = (params?.['_meta'] as JsonObject | undefined)?.['progressToken'];
+    if (method !== 'tasks/get') return undefined;
+    const messages = [
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: 'One of two' } },
+      { jsonrpc: '2.0', id, result: { taskId, status: 'completed' } },
+    ];
+    const text = messages.map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`).join('');
+    const body = (async function* () {
+      yield Buffer.from(text);
+    })();
+    return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: outboundBody(body) };
+  };
+  const { call } = await taskGateway(server);
+  const { outcome, progress } = call();
+  expect(await outcome).toMatchObject({ content: [{ text: 'Rendered.' }] });
+  expect(progress).toContain('One of two');
+});
+
 it('cancels a task that asks for what the gateway does not give', async () => {
   const server = new TaskServer('2026-07-28');
   server.states = [{ status: 'input_required', inputRequests: { text: { method: 'sampling/createMessage', params: {} } } }];
