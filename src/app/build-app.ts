@@ -29,6 +29,7 @@ import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage, type Storage } from './compose/compose-storage.ts';
 import type { Stores } from '../storage/open-stores.ts';
 import { composeTools } from './compose/compose-tools.ts';
+import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
@@ -80,13 +81,18 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const metrics = createPrometheusMetrics();
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server), metrics });
   const { send, keySet } = egress;
-  const storage = composeStorage(context, { stores: parts.stores, send });
+  const changes = createOfferChanges();
+  const storage = composeStorage(context, { stores: parts.stores, send, changes });
   const { registry, presets } = storage;
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
   // The parts of a chat: models, tools, approvals. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
-  const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
+  const extensions = await composeExtensions(context, {
+    store: storage.noteStores.state,
+    load: parts.importModule,
+    onChanged: () => changes.publish({ lists: ['tools'] }),
+  });
   const { models, lessons, passOn } = composeModels(context, {
     presets,
     entries: storage.backends,
@@ -95,7 +101,16 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     metrics,
   });
   const runSubAgent = createSubAgentRunner(() => services);
-  const tools = composeTools(context, { storage, extensions, runSubAgent, send, lessons, callBrowser: relay.callBrowser, gatewayId });
+  const tools = composeTools(context, {
+    storage,
+    extensions,
+    runSubAgent,
+    send,
+    lessons,
+    callBrowser: relay.callBrowser,
+    gatewayId,
+    changes,
+  });
   storage.owners.onDeleted(tools.forgetAllOf);
   storage.owners.onDeleted((ownerId) => lessons.forgetAllOf(ownerId));
   const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
@@ -165,6 +180,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     settings,
     examine,
     gatewayId,
+    changes,
     usage,
     deletePerson,
   });

@@ -4,6 +4,7 @@ import type { Section } from '../core/finding.ts';
 import type { Logins } from '../core/sign-in/login.ts';
 import type { RunLog } from '../core/runs/run-log.ts';
 import type { SignIns } from '../core/sign-in/sign-in.ts';
+import type { OfferChanges } from '../core/tools/offer-changes.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
@@ -70,6 +71,7 @@ interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access, Sockets {
   settings: readonly ShownSetting[];
   examine: () => Promise<Section[]>;
   gatewayId: string;
+  changes: OfferChanges;
   usage: UsageCounter;
   deletePerson: (keyId: string, id: string) => Promise<boolean>;
 }
@@ -156,7 +158,7 @@ async function registerRuns(app: FastifyInstance, parts: RouteParts): Promise<vo
 }
 
 async function registerTools(app: FastifyInstance, parts: RouteParts): Promise<void> {
-  const { context, storage, tools, invoke, gatewayId, admin } = parts;
+  const { context, storage, tools, invoke, gatewayId, changes, admin } = parts;
   const { publicUrl, corsOrigins: allowedOrigins } = context.config;
   const { catalog, inspector } = tools;
   await toolRoutes(app, { tools: catalog, invoke, publicUrl });
@@ -165,6 +167,7 @@ async function registerTools(app: FastifyInstance, parts: RouteParts): Promise<v
     tools: catalog,
     contents: tools.contents,
     invoke,
+    changes,
     version,
     gatewayId,
     newId: context.newId,

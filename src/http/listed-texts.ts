@@ -47,7 +47,7 @@ export interface ListedTexts<Parts extends string> {
  */
 export function createListedTexts<Parts extends string>(
   parts: readonly Parts[],
-  write: (tool: ListedTool) => Readonly<Record<Parts, string>>,
+  write: (tool: ListedTool, listed: readonly ListedTool[]) => Readonly<Record<Parts, string>>,
 ): ListedTexts<Parts> {
   const kept = new WeakMap<readonly ListedTool[], Promise<Written<Parts>>>();
 
@@ -55,7 +55,7 @@ export function createListedTexts<Parts extends string>(
     const texts = parts.map((part) => ({ part, pieces: [] as Buffer[], size: 0, ends: [] as number[] }));
     let inThisTick = 0;
     for (const tool of listed) {
-      const written = write(tool);
+      const written = write(tool, listed);
       for (const text of texts) {
         const json = written[text.part];
         if (json !== '') text.pieces.push(Buffer.from(`${json},`));

@@ -147,7 +147,7 @@ async function findListed(idOrName: string, { caller, signal }: RunContext, tool
 async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<ToolOffer> {
   try {
     const toolIds = [isToolId(id) ? id : `server:${id}`];
-    return await tools.offerFor(plainRequest({ model: '', messages: [], stream: false, toolIds }), run);
+    return await tools.offerFor(plainRequest({ model: '', messages: [], stream: false, toolIds }), run, 'client');
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'unknown_tool_id') throw unknownTool(id);

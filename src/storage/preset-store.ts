@@ -28,6 +28,7 @@ interface PresetStoreOptions {
   now: () => number;
   /** How long presets are cached, in milliseconds; changes by this process show at once. Default 0. */
   cacheMs?: number;
+  onChanged?: () => void;
 }
 
 /** All presets are one fact in the registry: they are few, and are read together. */
@@ -127,6 +128,7 @@ class RegisteredPresets implements PresetStore {
   async #save(presets: readonly PresetRecord[]): Promise<void> {
     this.#readAt = -Infinity;
     await this.#options.registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
+    this.#options.onChanged?.();
   }
 
   /** Runs changes one at a time, each on the result of the one before. */

@@ -30,7 +30,7 @@ export interface Extensions {
  */
 export async function composeExtensions(
   { config: { modules }, logger, now }: AppContext,
-  { store, load = importModule }: { store: NoteStore; load: ImportModule | undefined },
+  { store, load = importModule, onChanged }: { store: NoteStore; load: ImportModule | undefined; onChanged: () => void },
 ): Promise<Extensions> {
   const states = createFunctionStates({
     store,
@@ -51,6 +51,7 @@ export async function composeExtensions(
     toolsets: modules.toolsets,
     log: ({ level, message, functions }) => logger[level]({ ...(functions && { functions }) }, message),
     load,
+    onChanged,
   });
   const source = createFunctionSource({
     folder,

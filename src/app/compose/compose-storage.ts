@@ -2,6 +2,7 @@ import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ThoughtSeals } from '../../core/chat/thought.ts';
 import type { Registry } from '../../core/stores/registry.ts';
+import type { OfferChanges } from '../../core/tools/offer-changes.ts';
 import { openStores, type Stores } from '../../storage/open-stores.ts';
 import { withOwners, type OwnedStores, type Owners } from '../../storage/owned-stores.ts';
 import { createBackendEntries, type BackendEntries } from '../../storage/backend-entries.ts';
@@ -24,21 +25,49 @@ export interface Storage extends OwnedStores {
 /** How old the list of presets may be before it is read again. */
 const presetCacheMs = 200;
 
-/** `send`: revokes tokens when they are deleted. The opened stores stay open when the gateway closes. */
-export function composeStorage({ config, now, newId }: AppContext, { stores, send }: { stores: Stores; send: SendOutbound }): Storage {
+interface StorageParts {
+  stores: Stores;
+  /** Revokes tokens when they are deleted. */
+  send: SendOutbound;
+  changes: Pick<OfferChanges, 'publish'>;
+}
+
+/** The opened stores stay open when the gateway closes. */
+export function composeStorage({ config, now, newId }: AppContext, { stores, send, changes }: StorageParts): Storage {
   const { connection, oauthClients, thoughtSeals, ...opened } = stores;
+  const onChanged = (): void => changes.publish({ lists: ['tools'] });
   const inMemory = openStores({ file: ':memory:', secret: newId(), now });
   const credentials = withRevocation(stores.credentials, send);
-  const registry = forgetWithServers(stores.registry, [credentials, stores.signIns]);
+  const registry = announceChanges(forgetWithServers(stores.registry, [credentials, stores.signIns]), changes.publish);
   return {
     ...withOwners({ ...opened, credentials, fallbackNotes: inMemory.noteStores.continuation }),
     registry,
     backends: createBackendEntries({ registry, fixed: config.backends }),
-    presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
+    presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs, onChanged }),
     oauthClients,
     thoughtSeals,
     requireWritable: connection.requireWritable,
     close: () => inMemory.connection.close(),
+  };
+}
+
+/** Wraps the registry: what callers are offered changes with the tool servers, and with their keys. */
+function announceChanges(registry: Registry, publish: OfferChanges['publish']): Registry {
+  const lists = ['tools', 'resources', 'prompts'] as const;
+  async function announced(writing: Promise<void>): Promise<void> {
+    await writing;
+    publish({ lists });
+  }
+  return {
+    ...registry,
+    createToolServer: (record) => announced(registry.createToolServer(record)),
+    changeToolServer: (record) => announced(registry.changeToolServer(record)),
+    deleteToolServer: (id) => announced(registry.deleteToolServer(id)),
+    replaceToolServers: (records) => announced(registry.replaceToolServers(records)),
+    async changeKey(record) {
+      await registry.changeKey(record);
+      publish({ lists, ownerId: record.id });
+    },
   };
 }
 

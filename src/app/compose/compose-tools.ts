@@ -6,6 +6,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { whenThere } from '../../shared/async/maybe-promise.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
+import type { OfferChanges } from '../../core/tools/offer-changes.ts';
 import type { ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolServerInspector } from '../../core/tools/tool-server-report.ts';
 import type { RunSubAgent } from '../../core/tools/tool.ts';
@@ -59,10 +60,11 @@ interface ToolParts {
   callBrowser: CallBrowser;
   /** Identifies this gateway to other gateways, and to itself, to detect loops. */
   gatewayId: string;
+  changes: OfferChanges;
 }
 
 export function composeTools({ config, logger, now, elapsed }: AppContext, parts: ToolParts): Tools {
-  const { storage, extensions, runSubAgent, send, lessons, callBrowser, gatewayId } = parts;
+  const { storage, extensions, runSubAgent, send, lessons, callBrowser, gatewayId, changes } = parts;
   const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];
   return connectTools({
     ...storage,
@@ -71,6 +73,7 @@ export function composeTools({ config, logger, now, elapsed }: AppContext, parts
     send: refuseItself(send, gatewayId),
     lessons,
     gatewayId,
+    changes,
     callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     sources: [...history, ...extensions.sources, createPresetTools({ presets: storage.presets, runSubAgent })],
@@ -98,6 +101,8 @@ export interface ToolOptions {
   /** Registered functions that backends have rejected, for reports. */
   lessons?: LessonMemory;
   gatewayId?: string;
+  /** Where changes of what callers are offered are published. */
+  changes?: Pick<OfferChanges, 'publish'> | undefined;
   /** Replaced by scripted peers in tests. */
   createTransports?: CreateTransports | undefined;
   /** Milliseconds since 1970. */
@@ -129,6 +134,7 @@ export function connectTools(options: ToolOptions): Tools {
     onChanged(callerId, server) {
       mcp.forgetOwn(callerId, server);
       documents.forget(callerId, server);
+      options.changes?.publish({ lists: ['tools', 'resources', 'prompts'], ownerId: callerId });
     },
   });
   const ownRecord: OwnRecord = (record, caller, refusal) => credentials.ownRecord(record, caller, refusal);
@@ -141,7 +147,13 @@ export function connectTools(options: ToolOptions): Tools {
     credentials,
     oauth,
     inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, lessons: options.lessons, now: elapsed }),
-    contents: loadedContents({ serversOf: list.wholeMcpServersOf, ownRecord, open: servers.findSession, gatewayId }),
+    contents: loadedContents({
+      serversOf: list.wholeMcpServersOf,
+      serverOf: async (id) => (await list.all()).find((record) => record.id === id),
+      ownRecord,
+      open: servers.findSession,
+      gatewayId,
+    }),
     forgetAllOf(ownerId) {
       mcp.forgetAllOf(ownerId);
       documents.forgetAllOf(ownerId);
@@ -167,6 +179,7 @@ function openServers({
   sources,
   createTransports,
   processFolder,
+  changes,
   now,
   elapsed,
   onServerNews,
@@ -179,11 +192,13 @@ function openServers({
     gatewayId,
     createTransports,
     processFolder,
+    onOfferChanged: changes?.publish,
     onProcessEnded: (record, stderr) => onServerNews?.(record, { type: 'process_ended', stderr }),
     onNotificationsDropped: (record) => onServerNews?.(record, { type: 'notifications_dropped' }),
   });
   const marks = createOpeningMarks({ facts: registry, now });
-  const registered = createRegisteredServers({ send, openMcp: mcp.open, gatewayId, marks, now: elapsed });
+  const onChanged = (): void => changes?.publish({ lists: ['tools', 'resources', 'prompts'] });
+  const registered = createRegisteredServers({ send, openMcp: mcp.open, gatewayId, marks, onChanged, now: elapsed });
   const keepListed = (records: readonly ToolServerRecord[]): readonly ToolServerRecord[] => {
     registered.keepOnly(new Set(records.map(({ id }) => id)));
     mcp.keepOnly(records);

@@ -57,6 +57,7 @@ export function createContext(
   const context: ToolContext = {
     status: (text, log) => showProgress({ status: text, ...log }),
     progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
+    keepAlive: () => supervision.touch(),
     say,
     ...createConfigChanges(scope.selection, tool.spec.name, (change) => {
       if (!supervision.isOver()) said.changes = { ...said.changes, ...change };

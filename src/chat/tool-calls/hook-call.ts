@@ -37,11 +37,11 @@ export async function judgeResult({ tool, args }: ReadyCall, outcome: ToolOutcom
 }
 
 /**
- * Replaces only the value: files, notes and the follow-up belong to the call. A file that the function's text mentions is removed together with its
+ * Replaces only the value: files, notes and the follow-up belong to the call. `meta` may repeat the value, and is left out. A file that the function's text mentions is removed together with its
  * mention, so that a hook which removes the mention also withholds the file.
  */
 function withValue(outcome: Extract<ToolOutcome, { type: 'result' }>, value: JsonValue): ToolOutcome {
-  const { files, ...others } = outcome;
+  const { files, meta: _meta, ...others } = outcome;
   if (files === undefined) return { ...others, value };
   const [before, after] = [outcome.value, value].map((each) => JSON.stringify(each));
   const remaining = files.filter(({ mention }) => {

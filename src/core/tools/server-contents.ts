@@ -17,6 +17,13 @@ export interface ContentsAsker {
   signal: AbortSignal;
 }
 
+/** `own`: the URI on its server. `uri`: the one by which clients of the gateway know it. */
+export interface AppView {
+  server: string;
+  own: string;
+  uri: string;
+}
+
 /** Which values are asked for: those of an argument of a prompt, or of a variable of a template. The fields are those of MCP's request. */
 interface WantedCompletion {
   ref: { type: 'ref/prompt'; name: string } | { type: 'ref/resource'; uri: string };
@@ -35,6 +42,10 @@ export interface ServerContents {
   /** Servers that cannot be reached are left out. `gateways`: the ids of those that the request came through, nearest first. */
   list(kind: ContentsKind, page: { cursor: string | undefined; gateways: readonly string[] }, asker: ContentsAsker): Promise<ContentsPage>;
   read(uri: string, asker: ContentsAsker): Promise<JsonObject>;
+  /**
+   * The interface of a function that the caller may use (MCP Apps): it needs no permission of its own, but may be blocked.
+   */
+  readView(view: AppView, asker: ContentsAsker): Promise<JsonObject>;
   prompt(name: string, args: Record<string, string> | undefined, asker: ContentsAsker): Promise<JsonObject>;
   complete(wanted: WantedCompletion, asker: ContentsAsker): Promise<JsonObject>;
 }

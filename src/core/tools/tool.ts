@@ -77,7 +77,7 @@ export type ToolFile = {
  * A part of a textual `value` that its server marked as a document, for protocols that have such a mark. It counts only while `value` contains its
  * whole text, because hooks may change the value.
  */
-export type ToolDocument = { uri: string; type?: string; text: string; annotations?: JsonObject };
+export type ToolDocument = { uri: string; type?: string; text: string; annotations?: JsonObject; meta?: JsonObject };
 
 /**
  * Lines of a textual `value` that their MCP server gave in another form, which MCP clients get: `block` is a link, or a text with annotations. It counts
@@ -91,8 +91,8 @@ export type StructuredResult = { value: JsonValue; isDeclared: boolean };
 /**
  * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
  * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `structured` is for
- * protocols that have a place for it beside the text. `isMisfit`: it does not match its function's `outputSchema`, as the note says. `offers`
- * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools again, because others are there now. `usage` is what models behind the tool used.
+ * protocols that have a place for it beside the text. `isMisfit`: it does not match its function's `outputSchema`, as the note says. `meta` is for MCP
+ * clients and the interfaces that they show (MCP Apps). `offers` names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools again, because others are there now. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
   | {
@@ -106,6 +106,7 @@ export type ToolOutcome =
       passages?: ToolPassage[];
       structured?: StructuredResult;
       isMisfit?: true;
+      meta?: JsonObject;
       offers?: string[];
       renewsOffer?: true;
       usage?: Usage;
@@ -162,6 +163,8 @@ export interface ToolContext {
   status(text: string, log?: LogOrigin): Promise<void>;
   /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
+  /** The idle time begins anew, and nobody is told: something outside of this process goes on. */
+  keepAlive(): void;
   /**
    * Streams text to the user, as part of the answer; resolves when it is delivered. Where there is no textual answer (a single function is invoked,
    * the caller demands an output format), it is shown as a status.
@@ -209,6 +212,8 @@ export interface ToolContext {
 export interface ToolPresentation {
   title?: string;
   annotations?: { title?: string; destructiveHint?: boolean; openWorldHint?: boolean };
+  /** Further facts, such as the interface that shows its results (MCP Apps). */
+  _meta?: JsonObject;
 }
 
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
@@ -251,6 +256,8 @@ export interface Tool {
   readonly cacheTtlMs?: number;
   /** Whether a human has to approve a call: every call, or depending on the arguments. If the predicate throws, the call does not run. */
   readonly needsApproval?: boolean | ((args: JsonObject, run: RunContext) => boolean | Promise<boolean>);
+  /** Only the interface of an app calls it, through its client: no model is offered it. */
+  readonly isForApps?: true;
   /**
    * Internal to the loop, without effects outside of its run: a rule that requires approval of all calls does not apply to it, and where only one
    * selection or one call is made, another one may follow.
@@ -305,15 +312,20 @@ export interface ListedTool {
   presentation?: ToolPresentation;
   server: string;
   kind: Tool['kind'];
+  /** As `Tool.isForApps`. */
+  isForApps?: true;
   /** For MCP annotations. */
   hints: { isReadOnly: boolean; isIdempotent: boolean; gateways: readonly string[] };
   /** The tool itself, where it is a helper that no entry of `tool_ids` names. */
   helper?: Tool;
 }
 
+/** To whom: `client`, who calls a function without a model, may also call what only apps call. Default: to a model. */
+export type OfferedTo = 'model' | 'client';
+
 export interface ToolFinder {
   /** @throws GatewayError `unknown_tool_id`, `document_required`, `invalid_request`. A known server that is unreachable becomes a warning. */
-  offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer>;
+  offerFor(request: ChatRequest, run: RunContext, to?: OfferedTo): MaybePromise<ToolOffer>;
   /** Every registered function that this caller may use. The same list and the same objects, as long as nothing of it has changed. */
   list(caller: Caller, signal: AbortSignal): Promise<readonly ListedTool[]>;
 }

@@ -14,17 +14,25 @@ import {
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { readChain } from '../../core/tools/gateway-chain.ts';
-import type { ContentsKind, ServerContents } from '../../core/tools/server-contents.ts';
+import type { ContentsAsker, ContentsKind, ServerContents } from '../../core/tools/server-contents.ts';
+import type { ListedTool, ToolFinder } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
+import { appViewsOf, withViewUris } from './app-views.ts';
 import { askerOf } from './mcp-request.ts';
 
 /** Answers the requests for resources, templates, prompts, and completions of their arguments. */
-export function handleContents(server: Server, contents: ServerContents): void {
+export function handleContents(server: Server, contents: ServerContents, tools: Pick<ToolFinder, 'list'>): void {
+  const toolsOf = ({ caller, signal }: ContentsAsker): Promise<readonly ListedTool[]> =>
+    tools.list(caller, AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]));
   const list = (kind: ContentsKind, cursor: string | undefined, context: ServerContext): Promise<object> =>
     translated(async () => {
       const gateways = readChain(context.mcpReq._meta) ?? [];
-      const { items, nextCursor } = await contents.list(kind, { cursor, gateways }, askerOf(context));
-      return { [kind]: items, ...(nextCursor !== undefined && { nextCursor }) };
+      const asker = askerOf(context);
+      const { items, nextCursor } = await contents.list(kind, { cursor, gateways }, asker);
+      return {
+        [kind]: kind === 'resources' ? await withViewUris(items, () => toolsOf(asker)) : items,
+        ...(nextCursor !== undefined && { nextCursor }),
+      };
     });
   server.setRequestHandler(
     'resources/list',
@@ -40,7 +48,11 @@ export function handleContents(server: Server, contents: ServerContents): void {
   );
   server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
     const notFound = (): ProtocolError => new ResourceNotFoundError(uri.slice(0, limits.mcpUriCharacters));
-    return resultOf<ReadResourceResult>(() => contents.read(uri, askerOf(context)), notFound);
+    const asker = askerOf(context);
+    if (!uri.startsWith('ui://')) return resultOf<ReadResourceResult>(() => contents.read(uri, asker), notFound);
+    const view = appViewsOf(await toolsOf(asker)).find(uri);
+    if (view === undefined) throw notFound();
+    return resultOf<ReadResourceResult>(() => contents.readView(view, asker), notFound);
   });
   server.setRequestHandler('prompts/get', async ({ params }, context) => {
     return resultOf<GetPromptResult>(() => contents.prompt(params.name, params.arguments, askerOf(context)));

@@ -12,6 +12,8 @@ import {
 import { GatewayError, shownId } from '../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
+import { appViewsOf } from './app-views.ts';
+import { createChangeStreams } from './change-streams.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { askInSession } from './ask-in-session.ts';
@@ -23,6 +25,7 @@ import { createMcpProgress, type McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
 import { createListedTexts, type ListedTexts } from '../listed-texts.ts';
 import { toMcpResult, toMcpTool } from './mcp-result.ts';
+import type { OfferChanges } from '../../core/tools/offer-changes.ts';
 import type { ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolFinder, ToolOutcome } from '../../core/tools/tool.ts';
 import type { FunctionInvoker, InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
@@ -31,6 +34,7 @@ export interface McpHandlerOptions {
   tools: ToolFinder;
   contents: ServerContents;
   invoke: InvokeFunction;
+  changes: Pick<OfferChanges, 'subscribe'>;
   version: string;
   /** Random, new for each start. */
   gatewayId: string;
@@ -44,30 +48,37 @@ export interface McpHandlerOptions {
 /** Answers one request. `authInfo.extra` is a `McpRequestInfo`. */
 export interface McpHandler {
   fetch(request: Request, options: { info: McpRequestInfo; parsedBody?: unknown }): Promise<Response>;
-  /** Closes the sessions of a key and its people, or of one of them. */
+  /** Closes the sessions and streams of a key and its people, or of one of them. */
   closeAllOf(ownerId: string): void;
   close(): Promise<void>;
 }
-
-/** The gateway sends no change notifications, so subscriptions only cost memory. */
-const maxSubscriptions = 16;
 
 /** Answers requests one by one, but for those of clients that can be asked, which have sessions in the versions of the protocol before 2026. */
 export function createHandler(options: McpHandlerOptions): McpHandler {
   const { newId, draining, now, gatewayId } = options;
   const levels = createMcpLogLevels();
   const parked = createParkedCalls({ newId, draining });
-  const texts = createListedTexts(['tools'], (tool) => ({ tools: JSON.stringify(toMcpTool(tool, gatewayId)) }));
+  const texts = createListedTexts(['tools'], (tool, listed) => ({
+    tools: JSON.stringify(toMcpTool(tool, gatewayId, appViewsOf(listed))),
+  }));
   const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked, texts });
-  const stateless = createMcpHandler(factory, { maxSubscriptions, keepAliveMs: limits.keepAliveMs });
+  const stateless = createMcpHandler(factory, { keepAliveMs: limits.keepAliveMs });
   const sessions = createMcpSessions({ createServer: () => factory({ era: 'legacy' }), newId, now });
+  const streams = createChangeStreams({ ...options, factory });
 
   async function answer(request: Request, { info, parsedBody }: { info: McpRequestInfo; parsedBody?: unknown }): Promise<Response> {
     const { method, headers } = request;
     const authInfo = { token: '', clientId: info.caller.id, scopes: [], extra: { ...info } };
     const passed = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
-    // A session has no stream of its own: questions are about a call, and go out on its stream.
-    if (headers.has(sessionHeader) && method !== 'GET') return sessions.answer(info.caller.id, request, passed);
+    const listening = { owner: info.caller.id, signal: info.signal };
+    if (method === 'GET' && listensForChanges(headers)) {
+      const session = headers.has(sessionHeader) ? sessions.find(info.caller.id, request) : undefined;
+      if (session instanceof Response) return session;
+      const opened = streams.open(session === undefined ? listening : { ...listening, signal: session.untilNextStream(info.signal) });
+      if (opened !== undefined) return opened;
+    } else if (headers.has(sessionHeader) && method !== 'GET') return sessions.answer(info.caller.id, request, passed);
+    if (isJsonObject(parsedBody) && parsedBody['method'] === 'subscriptions/listen')
+      return streams.listen(listening, (handler) => handler.fetch(request, passed));
     if (method === 'POST' && opensSession(parsedBody)) return sessions.open(info.caller.id, request, passed);
     return stateless.fetch(request, passed);
   }
@@ -78,12 +89,21 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
       const page: SentPage = { mark: `tools ${newId()}` };
       return withTools(await answer(request, { info: { ...info, page }, parsedBody }), page);
     },
-    closeAllOf: (ownerId) => sessions.closeAllOf(ownerId),
+    closeAllOf(ownerId) {
+      sessions.closeAllOf(ownerId);
+      streams.closeAllOf(ownerId);
+    },
     async close() {
+      streams.close();
       sessions.close();
       await stateless.close();
     },
   };
+}
+
+/** Whether a GET asks for the stream that clients of the protocol versions of 2025 open beside their requests. Newer ones subscribe. */
+function listensForChanges(headers: Headers): boolean {
+  return /text\/event-stream/i.test(headers.get('accept') ?? '') && (headers.get('mcp-protocol-version') ?? '') < '2026';
 }
 
 /** Puts the tools into an answer that the SDK has made with a mark in their place: it would write all of them anew for each request. */
@@ -112,9 +132,10 @@ type ServerParts = McpHandlerOptions & { levels: McpLogLevels; parked: ParkedCal
 
 function createServer(era: McpRequestContext['era'], parts: ServerParts): Server {
   const { tools, contents, version, levels, texts } = parts;
-  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {}, logging: {} };
+  const listChanged = true;
+  const capabilities = { tools: { listChanged }, resources: { listChanged }, prompts: { listChanged }, completions: {}, logging: {} };
   const server = new Server({ name: 'toolwharf', version }, { capabilities });
-  handleContents(server, contents);
+  handleContents(server, contents, tools);
   server.setRequestHandler('logging/setLevel', ({ params }, context) => {
     levels.set(askerOf(context).caller.id, params.level, context.sessionId);
     return {};

@@ -2,14 +2,16 @@ import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontex
 import { chainKey } from '../../core/tools/gateway-chain.ts';
 import { withoutStructure } from '../../core/tools/structured-result.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
+import { appViewsOf, shownMeta, type AppViews } from './app-views.ts';
 import { toListedOutput } from './listed-output.ts';
 import type { ListedTool, ToolDocument, ToolFile, ToolOutcome, ToolPassage } from '../../core/tools/tool.ts';
 
 /**
  * A function as an MCP tool. Only known hints are set: clients ask their user less often before read-only calls.
- * `gatewayId` is put before the ids of the gateways that the function came through.
+ * `views`: those of all listed functions. `gatewayId` is put before the ids of the gateways that the function came through.
  */
-export function toMcpTool({ name, description, parameters, output, presentation, hints }: ListedTool, gatewayId: string): McpTool {
+export function toMcpTool(tool: ListedTool, gatewayId: string, views: AppViews = appViewsOf([tool])): McpTool {
+  const { name, description, parameters, output, presentation, hints } = tool;
   const { isReadOnly, isIdempotent, gateways } = hints;
   const known = { ...(isReadOnly && { readOnlyHint: true }), ...(isIdempotent && { idempotentHint: true }) };
   const annotations = { ...presentation?.annotations, ...known };
@@ -22,7 +24,7 @@ export function toMcpTool({ name, description, parameters, output, presentation,
     inputSchema: { ...parameters, type: 'object' },
     ...(outputSchema && { outputSchema }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
-    _meta: { [chainKey]: [gatewayId, ...gateways] },
+    _meta: { ...shownMeta(tool, views), [chainKey]: [gatewayId, ...gateways] },
   };
 }
 
@@ -38,8 +40,9 @@ export function toMcpResult(outcome: ToolOutcome, { notices = [], output }: Resu
   const result = resultOf(outcome);
   const isMisfit = outcome.type === 'result' && (outcome.isMisfit === true || result.structuredContent === undefined);
   const whole = isMisfit && output !== undefined && toListedOutput(output) !== undefined ? asMisfit(result, outcome) : result;
-  if (notices.length === 0) return whole;
-  return { ...whole, content: [{ type: 'text', text: `[${notices.join(' ')}]` }, ...whole.content] };
+  const meta = outcome.type === 'result' && outcome.meta && { _meta: outcome.meta };
+  if (notices.length === 0) return { ...whole, ...meta };
+  return { ...whole, ...meta, content: [{ type: 'text', text: `[${notices.join(' ')}]` }, ...whole.content] };
 }
 
 /** Clients refuse a result that does not match the schema of its tool, and their models would call again. They read errors unchecked. */
@@ -122,8 +125,9 @@ function textBlocks(between: string): ContentBlock[] {
   return text === '' ? [] : [{ type: 'text', text }];
 }
 
-function toResource({ uri, type, text, annotations }: ToolDocument): ContentBlock {
-  return { type: 'resource', resource: { uri, text, ...(type !== undefined && { mimeType: type }) }, ...(annotations && { annotations }) };
+function toResource({ uri, type, text, annotations, meta }: ToolDocument): ContentBlock {
+  const about = { ...(type !== undefined && { mimeType: type }), ...(meta && { _meta: meta }) };
+  return { type: 'resource', resource: { uri, text, ...about }, ...(annotations && { annotations }) };
 }
 
 const textType = /^text\/|[/+](?:json|xml|yaml)$/;

@@ -23,13 +23,15 @@ export const sessionHeader = 'mcp-session-id';
 
 /**
  * Sessions of clients of the protocol versions before 2026 that can be asked: a question goes out on the stream of the call, and its answer comes in
- * another request, which has to find the call. They hold nothing else; clients that cannot be asked need none.
+ * another request, which has to find the call. Clients that cannot be asked need none.
  */
 interface McpSessions {
   /** Initializes a session. */
   open(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
   /** Answers a request of a session; 404 where this owner has no such one. */
   answer(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
+  /** For its stream of changes; the response with 404 where this owner has no such session. */
+  find(owner: string, request: Request): OpenSession | Response;
   /** Closes those of a key and its people, or of one of them. */
   closeAllOf(ownerId: string): void;
   close(): void;
@@ -42,9 +44,16 @@ interface McpSessionsOptions {
   now: () => number;
 }
 
-interface Session {
+export interface OpenSession {
+  /** Also aborted at the end of the session, and when its client opens another stream: each message goes out on one only. */
+  untilNextStream(signal: AbortSignal): AbortSignal;
+}
+
+interface Session extends OpenSession {
   transport: WebStandardStreamableHTTPServerTransport;
   usedAt: number;
+  /** Ends its stream of changes. */
+  endStream: () => void;
 }
 
 /** Whether a message opens a session: it initializes one, and its client answers forms. */
@@ -56,9 +65,33 @@ export function createMcpSessions({ createServer, newId, now }: McpSessionsOptio
   const sessions = createOwnedEntries<Session>({
     perOwner: mcpSessionsPerCaller,
     total: mcpSessions,
-    end: ({ transport }) => void transport.close(),
+    end({ transport, endStream }) {
+      endStream();
+      void transport.close();
+    },
   });
   const isOver = ({ usedAt }: Session): boolean => now() - usedAt > mcpSessionIdleMs;
+
+  function createSession(transport: Session['transport']): Session {
+    let streaming = new AbortController();
+    return {
+      transport,
+      usedAt: now(),
+      endStream: () => streaming.abort(),
+      untilNextStream(signal) {
+        streaming.abort();
+        streaming = new AbortController();
+        return AbortSignal.any([signal, streaming.signal]);
+      },
+    };
+  }
+
+  function find(owner: string, request: Request): Session | undefined {
+    const session = sessions.find(request.headers.get(sessionHeader) ?? '', owner);
+    if (session === undefined || isOver(session)) return undefined;
+    session.usedAt = now();
+    return session;
+  }
 
   return {
     async open(owner, request, options) {
@@ -66,21 +99,24 @@ export function createMcpSessions({ createServer, newId, now }: McpSessionsOptio
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: newId,
         keepAliveMs: limits.keepAliveMs,
-        onsessioninitialized: (id) => sessions.add(id, owner, { transport, usedAt: now() }),
-        onsessionclosed: (id) => sessions.delete(id),
+        onsessioninitialized: (id) => sessions.add(id, owner, createSession(transport)),
+        onsessionclosed(id) {
+          sessions.find(id, owner)?.endStream();
+          sessions.delete(id);
+        },
       });
       await createServer().connect(transport);
       return transport.handleRequest(request, options);
     },
     async answer(owner, request, options) {
-      const session = sessions.find(request.headers.get(sessionHeader) ?? '', owner);
-      if (session === undefined || isOver(session)) return notFound();
-      session.usedAt = now();
+      const session = find(owner, request);
+      if (session === undefined) return notFound();
       const response = await session.transport.handleRequest(request, options);
       const cancelled = cancelledId(options.parsedBody);
       if (cancelled !== undefined) await endStream(session.transport, cancelled);
       return response;
     },
+    find: (owner, request) => find(owner, request) ?? notFound(),
     closeAllOf: (ownerId) => sessions.endAllOf(ownerId),
     close: () => sessions.endWhere(() => true),
   };

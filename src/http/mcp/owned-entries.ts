@@ -6,6 +6,9 @@ interface OwnedEntries<Value> {
   add(id: string, owner: string, value: Value): void;
   find(id: string, owner: string): Value | undefined;
   delete(id: string): void;
+  /** Ends one; does nothing if it is gone. */
+  end(id: string): void;
+  countOf(owner: string): number;
   /** Ends those of a key and its people, or of one of them. */
   endAllOf(ownerId: string): void;
   /** Ends all that fulfil a condition. */
@@ -38,6 +41,8 @@ export function createOwnedEntries<Value>({ perOwner, total, end }: OwnedEntries
       return entries.get(id)?.owner === owner ? entries.use(id)?.value : undefined;
     },
     delete: (id) => entries.delete(id),
+    end: drop,
+    countOf: (owner) => entries.keysOf(owner).size,
     endAllOf(ownerId) {
       for (const { value } of entries.deleteAllOf(ownerId)) end(value);
     },

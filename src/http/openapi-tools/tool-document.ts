@@ -32,7 +32,10 @@ export function createToolDocument({
   version: string;
   gatewayId: string;
 }): (listed: readonly ListedTool[]) => Promise<Uint8Array[]> {
-  const texts = createListedTexts(['paths', 'schemas'], (tool) => toTexts(tool, gatewayId));
+  const texts = createListedTexts(['paths', 'schemas'], (tool) =>
+    // Who reads this document gives the functions to a model.
+    tool.isForApps === true ? { paths: '', schemas: '' } : toTexts(tool, gatewayId),
+  );
   const head = opened({
     openapi: '3.1.0',
     info: { title: 'toolwharf', description: 'Every function that your key may use.', version },

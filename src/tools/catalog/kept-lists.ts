@@ -115,7 +115,7 @@ function tokensOf({ spec }: Candidate, tool: Tool): number {
 }
 
 function toListedTool(tool: Tool, id: string): ListedTool {
-  const { spec, server, kind, outputSchema, presentation, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
+  const { spec, server, kind, outputSchema, presentation, isForApps, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
   const { name: offered, description } = spec;
   return {
     id,
@@ -129,6 +129,7 @@ function toListedTool(tool: Tool, id: string): ListedTool {
     ...(presentation !== undefined && { presentation }),
     server,
     kind,
+    ...(isForApps && { isForApps }),
     hints: { isReadOnly, isIdempotent, gateways },
   };
 }

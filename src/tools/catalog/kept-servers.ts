@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { OfferedTo } from '../../core/tools/tool.ts';
 import type { Candidate, Warning } from '../definitions/tool-source.ts';
 
 /** Selections of servers that are kept: one for each set of `tool_ids` and of tools of a key that chats use at the same time. */
@@ -26,6 +27,7 @@ interface Selection {
   toolIds: readonly string[] | undefined;
   /** What the caller's key permits. */
   permitted: readonly string[] | undefined;
+  to: OfferedTo;
 }
 
 /**
@@ -61,6 +63,6 @@ export class KeptServers {
   }
 }
 
-function keyOf({ toolIds, permitted }: Selection): string {
-  return toolIds === undefined && permitted === undefined ? '' : JSON.stringify([toolIds ?? null, permitted ?? null]);
+function keyOf({ toolIds, permitted, to }: Selection): string {
+  return toolIds === undefined && permitted === undefined ? to : JSON.stringify([to, toolIds ?? null, permitted ?? null]);
 }

@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Tool } from '../../core/tools/tool.ts';
+import type { OfferedTo, Tool } from '../../core/tools/tool.ts';
 import type { Operation } from '../definitions/operation.ts';
 import { asksForCredential } from '../credentials/own-credentials.ts';
 import { requireFunctions, type ChosenServer } from '../servers/choose-servers.ts';
@@ -18,15 +18,19 @@ import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } 
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
  * rejects with GatewayError `unknown_tool_id`.
  */
-export function supplyFromServer(chosen: ChosenServer, run: RunContext, servers: CallerServers): MaybePromise<SuppliedFunctions> {
+export function supplyFromServer(
+  chosen: ChosenServer,
+  run: RunContext,
+  { servers, to }: { servers: CallerServers; to: OfferedTo },
+): MaybePromise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
   const opening = servers.open(record, run, functions !== undefined);
-  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, servers, run });
+  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, servers, run, to });
   return whenThere(opening, (opened) => {
     if (needsCredential(opened)) return { candidates: [connectCandidate(record, servers.open, false)], warnings: [] };
     if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
-    const candidates = candidatesOf(chosen, opened.server, servers);
+    const candidates = offeredTo(to, candidatesOf(chosen, opened.server, servers));
     const warnings = heldWarnings(record, heldNames(chosen, opened.server));
     if (!isForPeople(record)) return { candidates, warnings, isForEverybody: true };
     return {
@@ -39,13 +43,13 @@ export function supplyFromServer(chosen: ChosenServer, run: RunContext, servers:
 async function supplyNamed(
   chosen: ChosenServer,
   functions: ReadonlySet<string>,
-  { opening: opens, servers, run }: { opening: MaybePromise<Opening>; servers: CallerServers; run: RunContext },
+  { opening: opens, servers, run, to }: { opening: MaybePromise<Opening>; servers: CallerServers; run: RunContext; to: OfferedTo },
 ): Promise<SuppliedFunctions> {
   const { record } = chosen;
   const opening = await opens;
   if (needsCredential(opening)) return { candidates: [{ ...connectCandidate(record, servers.open, false), isNamed: true }], warnings: [] };
   if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
-  const known = candidatesOf(chosen, opening.server, servers);
+  const known = offeredTo(to, candidatesOf(chosen, opening.server, servers));
   const isConnectNamed = isForPeople(record) && functions.has(connectFunctionName(record));
   const isFormer = !isConnectNamed && mayHaveWaited(record, run);
   const candidates = isConnectNamed || isFormer ? [...known, connectCandidate(record, servers.open, isFormer)] : known;
@@ -55,6 +59,10 @@ async function supplyNamed(
   const named = candidates.filter(isMeant).map((candidate) => ({ ...candidate, isNamed: true }));
   const heldNamed = held.filter((name) => functions.has(name));
   return { candidates: named, warnings: heldWarnings(record, heldNamed) };
+}
+
+function offeredTo(to: OfferedTo, candidates: Candidate[]): Candidate[] {
+  return to === 'client' ? candidates : candidates.filter(({ isForApps }) => isForApps !== true);
 }
 
 /** Whether it may list its functions only to people who have connected. */
@@ -83,12 +91,13 @@ export function candidatesOf({ record, permitted }: ChosenServer, server: Opened
 }
 
 function toCandidate(record: ToolServerRecord, operation: Operation, createTool: (offeredName: string) => Tool): Candidate {
-  const { spec, method, path, operationId } = operation;
+  const { spec, method, path, operationId, isForApps } = operation;
   const candidate = {
     wanted: spec.name,
     key: `${record.id} ${method} ${path}`,
     ...(record.type === 'mcp' && { whenTaken: `${record.id}_${spec.name}` }),
     spec,
+    ...(isForApps && { isForApps }),
     otherNames: [operationId],
   };
   // The request of an MCP call goes to the server's address; the tool's name is in its body.

@@ -2,7 +2,7 @@ import type { Caller } from '../../core/callers/caller.ts';
 import { textOf, type ChatMessage, type ChatRequest } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
+import type { ListedTool, OfferedTo, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import { originOf } from '../../shared/text/document-url.ts';
 import { allThere, whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { sourceOf, type Candidate, type SuppliedFunctions, type ToolSource, type Warning } from '../definitions/tool-source.ts';
@@ -47,12 +47,16 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   const connects = new WeakMap<ToolServerRecord, Candidate>();
 
   /** What the registered servers supply that the request selects. */
-  function supplyFromServers({ toolIds }: ChatRequest, run: RunContext, records: readonly ToolServerRecord[]): MaybePromise<ServerSupply> {
-    const selection = { records, revision: servers.revision(), toolIds, permitted: run.caller.tools };
+  function supplyFromServers(
+    { toolIds }: ChatRequest,
+    run: RunContext,
+    { records, to }: { records: readonly ToolServerRecord[]; to: OfferedTo },
+  ): MaybePromise<ServerSupply> {
+    const selection = { records, revision: servers.revision(), toolIds, permitted: run.caller.tools, to };
     const known = keptServers.find(selection);
     if (known !== undefined) return known;
     const chosen = list.choose(toolIds, records, run.caller);
-    return whenThere(allThere(chosen.map((server) => supplyFromServer(server, run, servers))), (supplied) => {
+    return whenThere(allThere(chosen.map((server) => supplyFromServer(server, run, { servers, to }))), (supplied) => {
       // The bundled example server comes last.
       const isLast = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
       const candidatesWhere = (last: boolean): Candidate[] =>
@@ -66,7 +70,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     });
   }
 
-  async function supply(request: ChatRequest, run: RunContext): Promise<Supplied> {
+  async function supply(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<Supplied> {
     const { toolIds, toolServers, mcpServers = [] } = request;
     const listing = list.all();
     const records = listing instanceof Promise ? await listing : listing;
@@ -74,7 +78,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
     // None of these throws before it returns a promise: the promises of the others would be left without a handler.
-    const fromServers = supplyFromServers(request, run, records);
+    const fromServers = supplyFromServers(request, run, { records, to });
     const supplying = allThere<readonly SuppliedFunctions[]>([
       allThere(sources.map((source) => source.supplyFor(idsOf(source), run, request))),
       toolServers.length === 0 ? [] : openRequestServers(request, run, { ...requested, sessionServerAt }),
@@ -91,8 +95,8 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     return { fromSources, registered, requested: [...apis, ...mcpPeers].map(markAsRequested) };
   }
 
-  async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
-    const supplied = await supply(request, run);
+  async function makeOffer(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<ToolOffer> {
+    const supplied = await supply(request, run, to);
     const naming = keptOffers.nameFunctions(
       supplied,
       request.callerFunctions.map(({ name }) => name),
@@ -123,11 +127,11 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   }
 
   return {
-    offerFor(request, run): MaybePromise<ToolOffer> {
+    offerFor(request, run, to = 'model'): MaybePromise<ToolOffer> {
       // A preset may add tools that no list names, such as `transfer_to_agent`.
       const bringsNone = request.toolServers.length === 0 && (request.mcpServers ?? []).length === 0;
       const wantsNone = request.toolIds?.length === 0 && bringsNone && run.preset === undefined;
-      return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
+      return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run, to);
     },
     async list(caller, signal): Promise<readonly ListedTool[]> {
       const enabled = (await list.permittedTo(caller)).filter(({ record }) => record.isEnabled);

@@ -8,6 +8,8 @@ import type { OwnUse } from './own-use.ts';
 export interface OpenedServer {
   /** The functions that may be offered. */
   functions: Operation[];
+  /** The same for the same functions; absent: unknown, but a document that has not changed keeps its `OpenedServer`. */
+  fingerprint?: string;
   /** Functions that the server's rules withhold, with the reason. */
   withheld: { operation: string; reason: string }[];
   /** The whole conversion, with what was renamed and omitted. */

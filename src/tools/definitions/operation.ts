@@ -92,6 +92,8 @@ export interface Operation {
   gateways?: string[];
   /** The path of the server entry that the operation or its path item names. Absent: the document's. */
   serverPath?: string;
+  /** As `Tool.isForApps`. */
+  isForApps?: true;
   /** Each of these suffices. Absent: the document says nothing about credentials. */
   security?: CredentialSet[];
 }

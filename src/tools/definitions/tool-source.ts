@@ -19,6 +19,8 @@ export interface Candidate {
   isNamed?: boolean;
   /** The name to use if `wanted` is taken; absent: `wanted` with a hash. */
   whenTaken?: string;
+  /** As `Tool.isForApps`. */
+  isForApps?: true;
   /** The spec that is searched; the same object as long as the function is unchanged. Absent: the tool's own spec. */
   spec?: ToolSpec;
   /** Further names by which an approval rule may refer to it, such as the one in the document. */

@@ -122,7 +122,11 @@ export function reportLogMessage(
  * nobody can be asked, or if its call cannot be determined. A link may lead anywhere, so only clients that made it their own task to show links are
  * asked to open it: MCP clients.
  */
-export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
+export async function answerElicitation(
+  params: ElicitRequestParams,
+  server: string,
+  scope: Pick<CallScope, 'run' | 'context'> | undefined,
+): Promise<ElicitResult> {
   const context = scope?.context;
   const hasUser = scope !== undefined && canBeAsked(scope.run);
   if (context === undefined || !hasUser) return { action: 'decline' };

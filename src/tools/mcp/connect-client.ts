@@ -1,15 +1,25 @@
-import { Client, StreamableHTTPClientTransport, type ClientOptions, type JsonSchemaValidator } from '@modelcontextprotocol/client';
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type ClientOptions,
+  type JSONRPCMessage,
+  type JsonSchemaValidator,
+  type ProgressNotificationParams,
+} from '@modelcontextprotocol/client';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
+import { whyLooped } from '../../core/tools/gateway-chain.ts';
+import type { OfferChange } from '../../core/tools/offer-changes.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { boundValidation } from './incoming/bound-validation.ts';
 import { answerElicitation, createCallScopes, reportLogMessage } from './call-scope.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
-import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
+import { announcedChange, createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import { createNotificationBudgets } from './incoming/notification-budgets.ts';
 import { boundOpenQuestions } from './incoming/open-questions.ts';
+import { tasksExtension } from './incoming/hidden-task.ts';
 import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
@@ -22,6 +32,9 @@ const firstModernVersion = '2026-07-28';
 const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
 const mcpListPauseMs = 300;
+
+/** What clients of `/mcp` may show (MCP Apps), because servers give interfaces only to those who say so; and calls that become tasks. */
+const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] }, [tasksExtension]: {} };
 
 /** Disables the SDK's validation of results, which blocks the event loop; `mcp-tool.ts` validates them in a worker instead. */
 const jsonSchemaValidator = {
@@ -42,8 +55,12 @@ export interface ConnectorOptions {
   onOpened: (transport: number) => void;
   /** It failed to open, or was closed by either side. */
   onEnded: (end: { isProcess: boolean }) => void;
-  /** The server reported that its tool list has changed. */
-  onListChanged: () => void;
+  /** This gateway's own id. */
+  gatewayId?: string | undefined;
+  /** The server reported that its tool list has changed. `gateways`: those that told it. */
+  onListChanged: (gateways: readonly string[]) => void;
+  /** The server reported that it has other resources or prompts. */
+  onContentsChanged: (change: OfferChange) => void;
   /** The server exceeds the rate limit for notifications. */
   onNotificationsDropped: () => void;
 }
@@ -53,11 +70,15 @@ export class ClientConnector {
   readonly scopes = createCallScopes();
   readonly malformedTools: ReturnType<typeof createMalformedToolFilter>;
   readonly numbers = new MarkedNumbers();
+  /** Of calls that are tasks, by the token that they were made with: the SDK forgets them when the task has begun. */
+  readonly taskProgress = new Map<string, (progress: ProgressNotificationParams) => void>();
   readonly #answers = createAnswerWatch();
   readonly #peer: McpPeer;
   readonly #options: ConnectorOptions;
   readonly #signal: AbortSignal;
   readonly #kinds: readonly TransportKind[];
+  /** The gateways that told of the last change of the tool list. */
+  #toldBy: readonly string[] = [];
 
   /** `signal`: aborted when the connection is closed. */
   constructor(peer: McpPeer, options: ConnectorOptions, signal: AbortSignal) {
@@ -106,11 +127,18 @@ export class ClientConnector {
       { name: 'toolwharf', version },
       {
         // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
-        capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
+        capabilities: { elicitation: { form: { applyDefaults: true }, url: {} }, extensions },
         ...negotiationOf(isLegacy ? (peer.protocolVersion ?? 'legacy') : peer.protocolVersion),
         jsonSchemaValidator,
         listChanged: {
-          tools: { autoRefresh: false, debounceMs: mcpListPauseMs, onChanged: () => void (this.#signal.aborted || onListChanged()) },
+          tools: {
+            autoRefresh: false,
+            debounceMs: mcpListPauseMs,
+            onChanged: () => void (this.#signal.aborted || onListChanged(this.#toldBy)),
+          },
+          // What has a handler is subscribed to; `#isOwnEcho` reads them.
+          resources: { autoRefresh: false, onChanged: () => undefined },
+          prompts: { autoRefresh: false, onChanged: () => undefined },
         },
       },
     );
@@ -141,7 +169,7 @@ export class ClientConnector {
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (received, extra) => {
       const message = numbers.unmarkProtocol(received);
-      if (!mayPass(message)) return;
+      if (!mayPass(message) || this.#isOwnEcho(message) || this.#isTaskProgress(message)) return;
       this.#answers.observe(message);
       observe?.(numbers.unmark(message));
       receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message))), extra);
@@ -150,6 +178,25 @@ export class ClientConnector {
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onclose = () => this.#options.onEnded({ isProcess: kind.errorOutput !== undefined && !this.#signal.aborted });
     return client;
+  }
+
+  #isTaskProgress(message: JSONRPCMessage): boolean {
+    if (!('method' in message) || message.method !== 'notifications/progress' || this.taskProgress.size === 0) return false;
+    const { progressToken, progress } = message.params ?? {};
+    const report = typeof progressToken === 'string' ? this.taskProgress.get(progressToken) : undefined;
+    if (report === undefined || typeof progress !== 'number') return false;
+    report(message.params as unknown as ProgressNotificationParams);
+    return true;
+  }
+
+  /** Notes a change that the server tells of. Whether this gateway has told it of that itself. */
+  #isOwnEcho(message: JSONRPCMessage): boolean {
+    const change = announcedChange(message);
+    if (change === undefined) return false;
+    if (whyLooped(change.gateways, this.#options.gatewayId ?? '') !== undefined) return true;
+    if (change.lists.includes('tools')) this.#toldBy = change.gateways;
+    else this.#options.onContentsChanged(change);
+    return false;
   }
 }
 

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../definitions/name-functions.ts';
 import type { Conversion, Operation } from '../definitions/operation.ts';
 import type { MalformedTool } from './incoming-messages.ts';
+import { isForAppsOnly } from './passed-meta.ts';
 
 /** Takes the place of the HTTP method in operations and reports; the tool's name is used as the path. */
 const method = 'tools/call';
@@ -66,8 +67,6 @@ function operationOf(name: string): string {
 function whyOmitted(tool: McpTool, seen: ReadonlySet<string>, count: number): string | undefined {
   if (count >= limits.mcpTools) return `a server may have ${limits.mcpTools} functions`;
   if (seen.has(tool.name)) return 'the server lists this name twice';
-  if (tool.execution?.taskSupport === 'required')
-    return 'it can only run as a task (execution.taskSupport is "required"), and tasks are not supported';
   if (tool.name === '' || tool.name.length > limits.mcpNameCharacters) return `a name has 1 to ${limits.mcpNameCharacters} characters`;
   return isDeeperThan(tool.inputSchema, limits.jsonDepth) ? `its schema is nested more than ${limits.jsonDepth} levels deep` : undefined;
 }
@@ -85,6 +84,7 @@ function toOperation(tool: McpTool, name: string): Operation {
     },
     bindings: [],
     body: undefined,
+    ...(isForAppsOnly(tool._meta) && { isForApps: true }),
   };
 }
 

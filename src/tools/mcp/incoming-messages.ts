@@ -1,5 +1,7 @@
 import { specTypeSchemas, type JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
+import { readChain } from '../../core/tools/gateway-chain.ts';
+import type { OfferList } from '../../core/tools/offer-changes.ts';
 import { isDeeperThan, isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
 import { hasManyFormalValues } from './incoming/bound-validation.ts';
 import { findMisfit } from './incoming/find-misfit.ts';
@@ -94,6 +96,19 @@ export function requestIdIn(body: string): number | string | undefined {
   const message: unknown = JSON.parse(body);
   const id = isJsonObject(message) ? message['id'] : undefined;
   return typeof id === 'number' || typeof id === 'string' ? id : undefined;
+}
+
+const changedLists: Readonly<Record<string, OfferList>> = {
+  'notifications/tools/list_changed': 'tools',
+  'notifications/resources/list_changed': 'resources',
+  'notifications/prompts/list_changed': 'prompts',
+};
+
+/** The list that a server says to have changed. */
+export function announcedChange(message: JSONRPCMessage): { lists: OfferList[]; gateways: string[] } | undefined {
+  if (!('method' in message)) return undefined;
+  const list = changedLists[message.method];
+  return list && { lists: [list], gateways: readChain(message.params?._meta) ?? [] };
 }
 
 const contentsLists = {

@@ -1,4 +1,5 @@
 import type { SendOutbound } from '../../core/outbound.ts';
+import type { OfferChange } from '../../core/tools/offer-changes.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import { createOpenConnection, type McpListing, type OpenConnection } from './open-connection.ts';
@@ -36,8 +37,11 @@ export interface McpConnectionOptions {
   version: string;
   /** Where the process of a server runs, by its id. */
   processFolder?: ((id: string) => string) | undefined;
-  /** The server reported that its tool list has changed. */
-  onListChanged: () => void;
+  gatewayId?: string | undefined;
+  /** The server reported that its tool list has changed. `gateways`: those that told it. */
+  onListChanged: (gateways: readonly string[]) => void;
+  /** The server reported that it has other resources or prompts. */
+  onContentsChanged: (change: OfferChange) => void;
   /** The server's process exited unexpectedly; gets the last lines of its stderr. */
   onProcessEnded: (stderr: string[]) => void;
   /** The server exceeds the rate limit for notifications. */
@@ -67,9 +71,9 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
         isStale = true;
         if (isProcess) options.onProcessEnded(created.errorLines());
       },
-      onListChanged() {
+      onListChanged(gateways) {
         isStale = true;
-        options.onListChanged();
+        options.onListChanged(gateways);
       },
     });
     open.add(created);

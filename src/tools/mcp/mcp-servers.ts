@@ -2,6 +2,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { OfferChange } from '../../core/tools/offer-changes.ts';
 import { asksForCredential, listsToPeopleAlone } from '../credentials/own-credentials.ts';
 import { withRenewedToken, withReportedKey } from '../credentials/renewed-token.ts';
 import { isRejected, type Opening, type OpeningAttempt } from '../definitions/opened-server.ts';
@@ -57,6 +58,8 @@ interface McpServersOptions {
   onProcessEnded?: (record: ToolServerRecord, stderr: string[]) => void;
   /** A server exceeds the rate limit for notifications. */
   onNotificationsDropped?: (record: ToolServerRecord) => void;
+  /** Lists of people's own sessions, and resources and prompts of every server. */
+  onOfferChanged?: ((change: OfferChange) => void) | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
   /** Replaced by scripted peers in tests. */
@@ -106,6 +109,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       processFolder,
       ...(createTransports && { createTransports }),
       onListChanged: ignore,
+      onContentsChanged: ignore,
       onProcessEnded: ignore,
       onNotificationsDropped: ignore,
       checkDefinitions: async (): Promise<ChangedDefinitions> => new Map(),
@@ -125,7 +129,11 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     const isSignedIn = record.signInId !== undefined;
     const reportKey = (): Promise<unknown> => use.renew({ key: use.own.key ?? '' });
     return sessionOptions({
-      onListChanged,
+      onListChanged(gateways) {
+        onListChanged();
+        options.onOfferChanged?.({ lists: ['tools'], ownerId: use.callerId, gateways });
+      },
+      onContentsChanged: (change) => options.onOfferChanged?.({ ...change, ownerId: use.callerId }),
       whyWithheld: (fn) => whyNotOffered(fn, record),
       send: isSignedIn ? withRenewedToken(options.send, renewKey) : withReportedKey(options.send, reportKey),
     });
@@ -141,6 +149,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
               checkDefinitions: (listed) => pins.check(record, listed),
               whyWithheld: (fn) => whyNotOffered(fn, record),
               onListChanged: attempt.onListChanged ?? ignore,
+              onContentsChanged: (change) => options.onOfferChanged?.(change),
               onProcessEnded: (stderr) => options.onProcessEnded?.(record, stderr),
               onNotificationsDropped: () => options.onNotificationsDropped?.(record),
             }),

@@ -14,6 +14,9 @@ import { explainMcpFailure, type McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
+import { passedMeta } from './passed-meta.ts';
+import { followTask } from './follow-task.ts';
+import { takeTask, type McpTask } from './incoming/hidden-task.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** The parts of a server that a call needs. */
@@ -47,17 +50,22 @@ export function createMcpTool(
     ...presentationOf(definition, server.peer.mask),
     gateways: readChain(definition._meta) ?? [],
     isReadOnly,
+    ...(operation.isForApps && { isForApps: true }),
     isIdempotent: target.isIdempotent,
     ...withoutUndefined({ timeoutMs, maxResultBytes }),
     run: (invocation, context) => run(target, invocation, context),
   };
 }
 
-function presentationOf({ title, annotations = {} }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
+function presentationOf({ title, annotations = {}, _meta }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
   const shown = (text: string | undefined): string | undefined => text && truncateText(mask.text(text), limits.mcpNameCharacters);
   const { destructiveHint, openWorldHint } = annotations;
   const hints = withoutUndefined({ title: shown(annotations.title), destructiveHint, openWorldHint });
-  const presentation = withoutUndefined({ title: shown(title), annotations: Object.keys(hints).length > 0 ? hints : undefined });
+  const presentation = withoutUndefined({
+    title: shown(title),
+    annotations: Object.keys(hints).length > 0 ? hints : undefined,
+    _meta: passedMeta(_meta, mask),
+  });
   return Object.keys(presentation).length > 0 ? { presentation } : {};
 }
 
@@ -79,31 +87,45 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
   const { peer, connection } = server;
   // Asked for when there is something to redact: a token may be renewed by the call itself.
   const masks = (): Pick<McpPeer, 'mask' | 'credentialMask'> => peer.masksFor?.(invocation.run) ?? peer;
+  let task: McpTask | undefined;
   for (let attempt = 1; ; attempt += 1) {
     let used: OpenConnection | undefined;
     try {
       if (await server.isChanged(definition, invocation.signal)) return changedOutcome(peer, definition.name);
       used = connection.current();
-      const result = await used.call(definition.name, invocation, context);
+      const answer = await used.call(definition, invocation, context);
+      task = takeTask(answer);
+      const result = task === undefined ? answer : await followTask(task, { server, invocation, context });
       // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
       const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
       const outcome = readToolResult(result, peer.id, isUsableSchema(definition.outputSchema));
       if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
+      const meta = passedMeta(result._meta, masks().credentialMask, limits.keptResultBytes);
       const note = faults.length === 0 ? undefined : mismatchNote(masks().mask.text(faults.join('; ')));
-      return withoutCredentials({ ...outcome, ...(note !== undefined && { note, isMisfit: true }) }, masks().credentialMask);
+      return withoutCredentials(
+        { ...outcome, ...(note !== undefined && { note, isMisfit: true }), ...(meta && { meta }) },
+        masks().credentialMask,
+      );
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
-      const failure = explainMcpFailure(error);
+      const failure = task === undefined ? explainMcpFailure(error) : ofBegunTask(explainMcpFailure(error));
       const wasNotExecuted = failure.kind === 'never-sent' || failure.isSessionLost === true || used === undefined;
-      const mayRetry = wasNotExecuted || (failure.kind === 'maybe-sent' && isIdempotent);
+      const mayRetry = (wasNotExecuted && task === undefined) || (failure.kind === 'maybe-sent' && isIdempotent && task === undefined);
       const { wantedScopes = [] } = failure;
       if (wantedScopes.length > 0) target.onScopesWanted?.(wantedScopes);
       if (!mayRetry || failure.kind === 'denied' || wantedScopes.length > 0 || attempt >= attempts)
         return failedOutcome(failure, target, { isReady: used !== undefined, mask: masks().mask });
       if (used !== undefined) connection.replace(used);
+    } finally {
+      used?.forgetTask(invocation.callId);
     }
   }
+}
+
+/** Whatever happens to a request about a task: its server works on it. */
+function ofBegunTask({ kind, message }: McpFailure): McpFailure {
+  return { kind: kind === 'never-sent' || kind === 'refused' ? 'maybe-sent' : kind, message };
 }
 
 /**
@@ -139,7 +161,12 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
       })),
     }),
     ...(documents && {
-      documents: documents.map((document) => ({ ...document, text: mask.text(document.text), uri: mask.text(document.uri) })),
+      documents: documents.map((document) => ({
+        ...document,
+        text: mask.text(document.text),
+        uri: mask.text(document.uri),
+        ...(document.meta && { meta: mask.value(document.meta) }),
+      })),
     }),
     ...(passages && { passages: passages.map(({ text, block }) => ({ text: mask.text(text), block: mask.value(block) })) }),
   };

@@ -3,6 +3,8 @@ import {
   StreamableHTTPClientTransport,
   type CallToolResult,
   type Client,
+  type Progress,
+  type StandardSchemaV1,
   type Tool as McpTool,
 } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
@@ -35,7 +37,11 @@ export interface OpenConnection {
   /** Requests the tool list. @throws what the SDK throws, and SessionLost */
   list(signal: AbortSignal): Promise<McpListing>;
   /** @throws what the SDK throws, AnswerCutOff and SessionLost */
-  call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult>;
+  call(definition: McpTool, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult>;
+  /** A request about a task that a call has become. @throws as `call` */
+  askAboutTask(request: TaskRequest, asker: Pick<ToolInvocation, 'run' | 'signal'>, context: ToolContext | undefined): Promise<JsonObject>;
+  /** A call has ended that may have become a task. */
+  forgetTask(callId: string): void;
   /** Any other request for a caller. @throws as `call` */
   request<Result>(run: RunContext, work: (client: Client, signal: AbortSignal) => Promise<Result>): Promise<Result>;
   /** Whether it has answered before, so that a failure may be due to its age. */
@@ -50,6 +56,23 @@ export interface OpenConnection {
   end(): Promise<void>;
   /** Never rejects. */
   close(): Promise<void>;
+}
+
+export interface TaskRequest {
+  method: 'tasks/get' | 'tasks/result' | 'tasks/update' | 'tasks/cancel';
+  taskId: string;
+  inputResponses?: JsonObject;
+  /** Default: as long as calls may take. */
+  timeoutMs?: number;
+}
+
+/** For answers that are read where they are used. */
+const anyAnswer: StandardSchemaV1<unknown, JsonObject> = {
+  '~standard': { version: 1, vendor: 'toolwharf', validate: (value) => ({ value: value as JsonObject }) },
+};
+
+function tokenOfTask(callId: string): string {
+  return `task-${callId}`;
 }
 
 interface OpenConnectionOptions extends ConnectorOptions {
@@ -109,23 +132,48 @@ class ConnectionOverSdk implements OpenConnection {
     });
   }
 
-  call(name: string, { args, run, signal: ended }: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult> {
+  call(
+    { name, execution }: McpTool,
+    { callId, args, run, signal: ended }: ToolInvocation,
+    context: ToolContext | undefined,
+  ): Promise<CallToolResult> {
     return this.#inScope({ run, context, signal: ended }, async (client, signal) => {
-      const result = await client.callTool(
-        { name, arguments: args, ...(client.getProtocolEra() === 'modern' && { _meta: { [LOG_LEVEL_META_KEY]: 'info' } }) },
-        {
-          signal,
-          // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.
-          timeout: limits.mcpAnswerMs,
-          onprogress: ({ progress, total, message }) => {
-            void context?.progress(progress, total).catch(() => undefined);
-            const status = truncateText(this.#connector.maskFor(run).text(message ?? ''), mcpStatusCharacters);
-            if (message !== undefined) void context?.status(status).catch(() => undefined);
-          },
-        },
-      );
+      const onprogress = ({ progress, total, message }: Progress): void => {
+        void context?.progress(progress, total).catch(() => undefined);
+        const status = truncateText(this.#connector.maskFor(run).text(message ?? ''), mcpStatusCharacters);
+        if (message !== undefined) void context?.status(status).catch(() => undefined);
+      };
+      // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.
+      const options = { signal, timeout: limits.mcpAnswerMs };
+      const params = { name, arguments: args, ...(client.getProtocolEra() === 'modern' && { _meta: { [LOG_LEVEL_META_KEY]: 'info' } }) };
+      // Since 2026 the server decides what becomes a task.
+      const isTask = execution?.taskSupport === 'required' && client.getServerCapabilities()?.tasks?.requests?.tools?.call !== undefined;
+      const result = isTask
+        ? await client.callTool({ ...params, task: {}, ...this.#progressOfTask(callId, onprogress) }, options)
+        : await client.callTool(params, { ...options, onprogress });
       return showStructure(this.#connector.numbers.unmark(result));
     });
+  }
+
+  /** Progress is reported under the token of the call as long as its task is worked on. */
+  #progressOfTask(callId: string, report: (progress: Progress) => void): { _meta: { progressToken: string } } {
+    const progressToken = tokenOfTask(callId);
+    this.#connector.taskProgress.set(progressToken, report);
+    return { _meta: { progressToken } };
+  }
+
+  forgetTask(callId: string): void {
+    this.#connector.taskProgress.delete(tokenOfTask(callId));
+  }
+
+  askAboutTask(
+    { method, timeoutMs = limits.mcpAnswerMs, ...params }: TaskRequest,
+    { run, signal: ended }: Pick<ToolInvocation, 'run' | 'signal'>,
+    context: ToolContext | undefined,
+  ): Promise<JsonObject> {
+    return this.#inScope({ run, context, signal: ended }, async (client, signal) =>
+      this.#connector.numbers.unmark(await client.request({ method, params: { ...params } }, anyAnswer, { signal, timeout: timeoutMs })),
+    );
   }
 
   request<Result>(run: RunContext, work: (client: Client, signal: AbortSignal) => Promise<Result>): Promise<Result> {

@@ -6,6 +6,8 @@ import { hasMoreValuesThan } from '../../shared/json/json-depth.ts';
 import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import { limits } from '../../core/limits.ts';
 import { withStructure } from '../../core/tools/structured-result.ts';
+import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
+import { passedMeta } from './passed-meta.ts';
 import type { ToolDocument, ToolFile, ToolOutcome, ToolPassage } from '../../core/tools/tool.ts';
 
 /** Characters; an error message is not a document. */
@@ -14,6 +16,11 @@ const maxErrorCharacters = 8_000;
 const emptyAnswer = 'Done, with an empty answer.';
 const maxUriCharacters = 2_048;
 const mediaType = /^[\w.+-]+\/[\w.+-]+$/;
+/** Also with parameters, as interfaces have them (`text/html;profile=mcp-app`). */
+const documentType = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]{1,50}=[\w.+-]{1,100}){0,4}$/;
+
+/** Credentials are removed from the whole outcome later. */
+const noMask = createSecretMask([]);
 
 interface Content {
   texts: string[];
@@ -129,9 +136,11 @@ function readBlock(block: ContentBlock): string | ToolFile {
 
 function documentsIn(block: ContentBlock): ToolDocument[] {
   if (block.type !== 'resource' || !('text' in block.resource)) return [];
-  const { uri, mimeType, text } = block.resource;
+  const { uri, mimeType, text, _meta } = block.resource;
   if (uri.length > maxUriCharacters) return [];
-  return [{ uri, ...(mimeType !== undefined && mediaType.test(mimeType) && { type: mimeType }), text, ...annotationsOf(block) }];
+  const isType = mimeType !== undefined && mimeType.length <= limits.mcpNameCharacters && documentType.test(mimeType);
+  const meta = passedMeta(_meta, noMask);
+  return [{ uri, ...(isType && { type: mimeType }), text, ...annotationsOf(block), ...(meta && { meta }) }];
 }
 
 function passagesIn(block: ContentBlock, text: string): ToolPassage[] {

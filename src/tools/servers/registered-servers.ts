@@ -62,6 +62,8 @@ interface RegisteredServersOptions {
   gatewayId?: string | undefined;
   /** Absent where nothing is opened by itself, as by commands. */
   marks?: OpeningMarks | undefined;
+  /** What a server offers is different from before. */
+  onChanged?: (() => void) | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
@@ -79,7 +81,7 @@ interface OpeningState {
   loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }: RegisteredServersOptions): RegisteredServers {
+export function createRegisteredServers({ send, openMcp, gatewayId, marks, onChanged, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, OpeningState>();
   const closing = new AbortController();
   const takeTurn = createOpeningTurns();
@@ -132,9 +134,11 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
   function recordOutcome(entry: OpeningState, opening: Opening): void {
     revision += 1;
     if (opening.type !== 'unreachable') {
+      const isChanged = isOtherOffer(entry.opening, opening);
       entry.opening = opening;
       entry.failures = undefined;
       entry.loadedAt = now();
+      if (isChanged) onChanged?.();
       return;
     }
     // A failed reload must not take the functions away from chats that use them.
@@ -191,6 +195,15 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, now }
     },
     close: () => closing.abort(new Error('The gateway is shutting down.')),
   };
+}
+
+/** Whether callers are offered something else than before. */
+function isOtherOffer(before: Opening | undefined, now: Opening): boolean {
+  if (before?.type !== 'opened' || now.type !== 'opened')
+    return before?.type === 'opened' || now.type === 'opened' || before?.type !== now.type;
+  if (before.server === now.server) return false;
+  const { fingerprint } = now.server;
+  return fingerprint === undefined || fingerprint !== before.server.fingerprint;
 }
 
 function waitMsFor({ failures, slow }: OpeningState, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {

@@ -58,6 +58,7 @@ function supplyFrom(server: RequestMcpServer, { peer, opening }: { peer: McpPeer
   }
   const { functions, conversion } = opening.server;
   const chosen = functions.flatMap((operation) => {
+    if (operation.isForApps === true) return [];
     const tool = opening.server.createTool(operation, operation.spec.name);
     return isChosen(allowed, operation, tool) ? [{ operation, needsApproval: needsApproval(server, operation, tool) }] : [];
   });

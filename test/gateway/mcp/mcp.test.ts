@@ -140,7 +140,8 @@ describe('/mcp', () => {
 
   it('has no sessions to take up, and takes neither batches nor what is no message', async () => {
     const { url } = await gateway();
-    expect((await fetch(url, { headers: { accept: 'text/event-stream' } })).status).toBe(405);
+    expect((await fetch(url, { headers: { accept: 'application/json' } })).status).toBe(405);
+    expect((await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-protocol-version': '2026-07-28' } })).status).toBe(405);
     expect((await fetch(url, { method: 'DELETE' })).status).toBe(405);
     expect((await post(url, [ping, ping])).status).toBe(400);
     expect((await post(url, { no: 'message' })).status).toBe(400);
@@ -177,6 +178,32 @@ describe('/mcp', () => {
     const signal = await begun.promise;
     const ended = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     await client.close();
+    await ended;
+    await call;
+  });
+
+  it('ends a call of 2025 without a session with its connection, not by a number that other clients use too', async () => {
+    const begun = Promise.withResolvers<AbortSignal>();
+    const { url } = await gateway({}, (request) => {
+      begun.resolve(request.signal);
+      return neverAnswers(request);
+    });
+    const leaving = new AbortController();
+    const params = { name: 'clocks/get_time', arguments: { city: 'Osaka' } };
+    const call = fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }),
+      signal: leaving.signal,
+    })
+      .then(async (answer) => answer.text())
+      .catch(() => undefined);
+    const signal = await begun.promise;
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
+    expect((await post(url, cancelled, { 'mcp-protocol-version': '2025-06-18' })).status).toBe(202);
+    expect(signal.aborted).toBe(false);
+    const ended = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    leaving.abort();
     await ended;
     await call;
   });

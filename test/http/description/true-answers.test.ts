@@ -198,7 +198,8 @@ it('answers are as the document says, on every route', async () => {
     expect((await call(invoke, { url, payload: given })).status).toBe(409);
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   await call('POST /mcp', { payload: list, headers: { accept: 'application/json, text/event-stream' } });
-  await call('GET /mcp', { headers: { accept: 'text/event-stream' } });
+  expect((await call('GET /mcp')).status).toBe(405);
+  expect((await call('GET /mcp', { headers: { accept: 'text/event-stream', 'mcp-session-id': 'none' } })).status).toBe(404);
   await call('DELETE /mcp');
 
   expect((await call('POST /api/presets', { payload: { id: 'clerk', base_model: 'model', tools: ['server:none'] } })).status).toBe(201);

@@ -253,13 +253,6 @@ describe('a session', () => {
     expect(await statusIn(url, session, own)).toBe(404);
   });
 
-  it('has no stream of its own', async () => {
-    const { url } = await mailDoor();
-    const session = await openSession(url);
-    const answer = await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-session-id': session } });
-    expect(answer.status).toBe(405);
-  });
-
   it('ends when its key has opened too many others since', async () => {
     const { url } = await mailDoor();
     const first = await openSession(url);

@@ -49,7 +49,6 @@ describe('the list of a server', () => {
   it.each([
     ['the same name', [toolOf('same'), toolOf('same')], /twice/],
     ['no name', [toolOf('')], /1 to 256 characters/],
-    ['need of a task', [toolOf('long', { execution: { taskSupport: 'required' } })], /taskSupport/],
     ['no room', [toolOf('huge', { inputSchema: { type: 'object', description: 'x'.repeat(mcpSchemasBytes) } })], /together/],
   ])('leaves out what has %s, and says so', async (_name, tools, reason) => {
     const report = await reportOf(mcpTools({ transports: scriptedPeer([...tools, toolOf('good')]).transports }));

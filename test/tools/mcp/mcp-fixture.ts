@@ -57,6 +57,7 @@ export function callTool(
   const silent: ToolContext = {
     status: async () => undefined,
     progress: async () => undefined,
+    keepAlive: () => undefined,
     say: async () => undefined,
     emit: async () => undefined,
     critical: async (work) => work(),

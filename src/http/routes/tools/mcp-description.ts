@@ -20,9 +20,13 @@ export const mcpDescriptions = {
   },
   'GET /mcp': {
     tag: 'Tools',
-    summary: 'The stream of an MCP server',
-    description: 'Questions go out on the streams of calls, so there is nothing to listen to.',
-    answers: { 405: { about: 'Always.', content: { 'application/json': message } } },
+    summary: 'Changes of the lists of functions, resources and prompts',
+    description: 'A stream of notifications, for clients of the MCP versions of 2025. It lasts until either side ends it.',
+    answers: {
+      200: { about: 'The stream.', content: { 'text/event-stream': z.string() } },
+      404: noSession,
+      405: { about: 'The request does not accept an event stream, or the key has too many.', content: { 'application/json': message } },
+    },
   },
   'DELETE /mcp': {
     tag: 'Tools',

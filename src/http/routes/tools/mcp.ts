@@ -62,12 +62,12 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
 };
 
 /** Only the headers of the protocol: credentials have been checked, and the SDK needs none. */
-function protocolHeaders({ headers }: FastifyRequest): Headers {
+function protocolHeaders({ method, headers }: FastifyRequest): Headers {
   const passed = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string' && (name.startsWith('mcp-') || name === 'accept' || name === 'content-type')) passed.set(name, value);
   }
-  // MCP requires both types to be named; a client that accepts everything accepts them too.
-  if ((headers.accept ?? '*/*').includes('*/*')) passed.set('accept', 'application/json, text/event-stream');
+  // MCP requires both types to be named; a client that accepts everything accepts them too. A GET without them is no wish for a stream.
+  if (method === 'POST' && (headers.accept ?? '*/*').includes('*/*')) passed.set('accept', 'application/json, text/event-stream');
   return passed;
 }

@@ -28,6 +28,7 @@ interface FunctionFolderOptions {
   log: (message: FolderMessage) => void;
   /** Default: Node's `import()`. */
   load?: ImportModule;
+  onChanged?: () => void;
 }
 
 /** The functions of `tools_dir`, reloaded when files change. */
@@ -42,7 +43,7 @@ export interface FunctionFolder {
   close(): Promise<void>;
 }
 
-export function createFunctionFolder({ folder, toolsets: settings, log, load }: FunctionFolderOptions): FunctionFolder {
+export function createFunctionFolder({ folder, toolsets: settings, log, load, onChanged }: FunctionFolderOptions): FunctionFolder {
   let modules: FolderModule[] = [];
   let versions = new Map<string, ToolsetVersion>();
   let registry: FunctionRegistry = emptyFunctionRegistry;
@@ -67,6 +68,7 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
     };
     try {
       const reading = await readFolder(folder, modules, { retriesBroken, ...(load && { load }) });
+      const isSame = reading.changed.length === 0 && reading.modules.length === modules.length;
       modules = reading.modules;
       for (const { problem, loaded, later } of modules) {
         const level = later === undefined ? 'error' : 'warn';
@@ -78,6 +80,7 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
       versions = opened;
       registry = buildFunctionRegistry(modules, { versions, settings, warn: (problem) => report('warn', problem) });
       for (const version of replaced) version.retire();
+      if (!isSame || replaced.length > 0) onChanged?.();
       for (const { path, loaded, problem } of reading.changed)
         if (problem === undefined && loaded !== undefined)
           log({ level: 'info', message: `${path} is loaded`, functions: namesOf(loaded.offer) });

@@ -9,6 +9,7 @@ import { withoutUnseen } from '../../definitions/plain-text.ts';
 import { toName, toUri } from './contents-names.ts';
 import { isWithheld } from './contents-rules.ts';
 import { truncateText } from '../convert-tools.ts';
+import { passedMeta } from '../passed-meta.ts';
 
 /** How the entries of a list are distinguished, and which of their fields are passed on unchanged. */
 const kinds = {
@@ -31,7 +32,7 @@ const maxArguments = 100;
 // eslint-disable-next-line no-control-regex -- they are what is looked for
 const unspeakable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-type ResourceContents = ReadResourceResult['contents'][number];
+export type ResourceContents = ReadResourceResult['contents'][number];
 
 interface ContentsServer {
   record: ToolServerRecord;
@@ -53,7 +54,8 @@ export function convertContents(kind: ContentsKind, entries: readonly JsonObject
       description: textOf(entry['description'], limits.mcpDescriptionCharacters),
       arguments: kind === 'prompts' ? argumentsOf(entry['arguments']) : undefined,
     });
-    return [{ ...mask.value({ ...shown, ...passed }), [id]: toId({ server: record.id, own }) }];
+    const meta = passedMeta(entry['_meta'], mask);
+    return [{ ...mask.value({ ...shown, ...passed }), ...(meta && { _meta: meta }), [id]: toId({ server: record.id, own }) }];
   });
 }
 

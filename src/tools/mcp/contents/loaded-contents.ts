@@ -11,6 +11,7 @@ export function loadedContents(options: McpContentsOptions): ServerContents {
   return {
     list: async (kind, page, asker) => (await contents()).list(kind, page, asker),
     read: async (uri, asker) => (await contents()).read(uri, asker),
+    readView: async (view, asker) => (await contents()).readView(view, asker),
     prompt: async (name, args, asker) => (await contents()).prompt(name, args, asker),
     complete: async (wanted, asker) => (await contents()).complete(wanted, asker),
   };

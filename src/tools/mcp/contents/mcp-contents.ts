@@ -13,8 +13,8 @@ import { howToConnect } from '../../credentials/own-credentials.ts';
 import type { OwnRecord, OwnToolServer } from '../../definitions/own-use.ts';
 import { maskOfCredentials } from '../../outgoing/secrets-to-mask.ts';
 import { readName, readUri, type OwnName } from './contents-names.ts';
-import { isWithheld } from './contents-rules.ts';
-import { convertContent, convertContents, convertResource } from './convert-contents.ts';
+import { isViewBlocked, isWithheld } from './contents-rules.ts';
+import { convertContent, convertContents, convertResource, type ResourceContents } from './convert-contents.ts';
 import { explainMcpFailure, type McpFailure } from '../explain-mcp-failure.ts';
 import { listContents, type OwnPage } from './list-contents.ts';
 import type { McpSession } from '../sessions/mcp-session.ts';
@@ -25,6 +25,8 @@ const mcpContentsMs = 60_000;
 export interface McpContentsOptions {
   /** The enabled MCP servers of which the caller may use everything, in the order of the registry. */
   serversOf: (caller: Caller) => Promise<ToolServerRecord[]>;
+  /** Any registered server. */
+  serverOf: (id: string) => Promise<ToolServerRecord | undefined>;
   /** A server as the caller uses it; undefined if it needs a credential that the caller has not given. */
   ownRecord: OwnRecord;
   /** The session of a server, opened if need be; undefined if it cannot be. `record`: as the caller uses it. @throws the signal's reason */
@@ -47,7 +49,7 @@ const attempts = 2;
 /** Values for one argument, as the specification bounds them. */
 const maxCompletions = 100;
 
-export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }: McpContentsOptions): ServerContents {
+export function createMcpContents({ serversOf, serverOf, ownRecord, open, gatewayId = '' }: McpContentsOptions): ServerContents {
   /** @throws GatewayError */
   async function request<Result>(record: ToolServerRecord, asker: ContentsAsker, send: Send<Result>): Promise<Result> {
     const { caller, signal } = asker;
@@ -96,9 +98,21 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
   async function requireServer(name: AskedName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
     const record = name && (await serversOf(caller)).find(({ id }) => id === name.server);
     if (name === undefined || record === undefined || isWithheld(name.kind, name.own, record)) throw notFound(what);
+    return requireOwn(record, caller);
+  }
+
+  /** @throws GatewayError `credential_required` */
+  async function requireOwn(record: ToolServerRecord, caller: Caller): Promise<ToolServerRecord> {
     const own = await ownRecord(record, caller);
     if (own === undefined) throw new GatewayError('credential_required', howToConnect(record));
     return own;
+  }
+
+  async function readFrom(record: ToolServerRecord, uri: string, asker: ContentsAsker): Promise<ResourceContents[]> {
+    const answer = await request(record, asker, (client, options) =>
+      client.request({ method: 'resources/read', params: { uri } }, options),
+    );
+    return answer.contents.slice(0, limits.mcpContentBlocks);
   }
 
   return {
@@ -122,11 +136,19 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
     async read(uri, asker) {
       const name = withKind('resources', readUri(uri));
       const record = await requireServer(name, asker, `resource "${shown(uri)}"`);
-      const answer = await request(record, asker, (client, options) =>
-        client.request({ method: 'resources/read', params: { uri: name?.own ?? '' } }, options),
-      );
       const server = { record, mask: maskOfCredentials(record) };
-      const contents = answer.contents.slice(0, limits.mcpContentBlocks).map((entry) => convertResource(entry, server));
+      const contents = (await readFrom(record, name?.own ?? '', asker)).map((entry) => convertResource(entry, server));
+      return requirePassable(record, { contents });
+    },
+    async readView({ server: id, own, uri }, asker) {
+      const registered = await serverOf(id);
+      if (registered?.isEnabled !== true || isViewBlocked(own, registered)) throw notFound(`interface "${shown(uri)}"`);
+      const record = await requireOwn(registered, asker.caller);
+      const server = { record, mask: maskOfCredentials(record) };
+      const contents = (await readFrom(record, own, asker)).map((entry) => ({
+        ...convertResource(entry, server),
+        ...(entry.uri === own && { uri }),
+      }));
       return requirePassable(record, { contents });
     },
     async prompt(own, args, asker) {

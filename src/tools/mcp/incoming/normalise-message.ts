@@ -2,6 +2,7 @@ import { specTypeSchemas } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { hideOutputSchema, hideStructure } from './hidden-fields.ts';
 import { normaliseBlock, normaliseBlocks } from './normalise-content.ts';
+import { hideTask } from './hidden-task.ts';
 import { fitted } from './fit-schema.ts';
 import { toObjectSchema } from './object-schema.ts';
 
@@ -99,14 +100,29 @@ function normaliseResult(given: JsonObject): JsonObject {
   if ('_meta' in result && !isJsonObject(result['_meta'])) delete result['_meta'];
   for (const cursor of ['nextCursor', 'instructions']) if (cursor in result && typeof result[cursor] !== 'string') delete result[cursor];
   if ('capabilities' in result || 'serverInfo' in result) introduce(result);
+  if (cacheable.some((key) => Array.isArray(result[key]))) requireCaching(result);
   normaliseList(result, 'tools', normaliseTool);
   normaliseList(result, 'resources', (entry) => fitted(specTypeSchemas.Resource, named(entry, 'uri')));
   normaliseList(result, 'resourceTemplates', (entry) => fitted(specTypeSchemas.ResourceTemplate, named(entry, 'uriTemplate')));
   normaliseList(result, 'prompts', (entry) => fitted(specTypeSchemas.Prompt, entry));
   normaliseList(result, 'contents', normaliseContents);
   normaliseList(result, 'messages', (message) => ({ ...message, content: normaliseBlock(message['content'] ?? null) }));
+  const task = hideTask(result);
+  if (task !== undefined) return task;
+  // The result of a task, within what is known of it.
+  const { status, result: ofTask } = result;
+  if (status === 'completed' && isJsonObject(ofTask)) result['result'] = normaliseCallResult(ofTask);
   const isOfCall = 'content' in result || 'structuredContent' in result || 'isError' in result;
   return isOfCall ? normaliseCallResult(result) : result;
+}
+
+const cacheable = ['tools', 'resources', 'resourceTemplates', 'prompts', 'contents'] as const;
+
+/** Required in the version of 2026, and of no use here: lists are read anew. */
+function requireCaching(result: JsonObject): void {
+  const { ttlMs, cacheScope } = result;
+  if (typeof ttlMs !== 'number' || !Number.isSafeInteger(ttlMs) || ttlMs < 0) result['ttlMs'] = 0;
+  if (cacheScope !== 'public' && cacheScope !== 'private') result['cacheScope'] = 'private';
 }
 
 function normaliseList(result: JsonObject, key: string, normalise: (entry: JsonObject) => JsonObject): void {

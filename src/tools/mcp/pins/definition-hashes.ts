@@ -25,6 +25,11 @@ export function fingerprintOf(definition: DefinitionHashes): string {
   return digest(definition).slice(0, 16);
 }
 
+/** One hash of all tools that a server offers, with what clients get of them. */
+export function fingerprintOfOffer(tools: readonly { name: string; hashes: DefinitionHashes | undefined; meta: unknown }[]): string {
+  return digest(tools.map(({ name, hashes, meta }) => [name, hashes, meta]));
+}
+
 /** With the nearest JavaScript numbers, as in the hashes that are stored. */
 function inKeyOrder(value: unknown): unknown {
   if (value instanceof ExactNumber) return Number(value);

@@ -6,7 +6,7 @@ import type { Operation } from '../../definitions/operation.ts';
 import type { OwnUse } from '../../definitions/own-use.ts';
 import type { OpenedServer, Opening, OpeningAttempt, UnreachableCause } from '../../definitions/opened-server.ts';
 import { convertTools, type McpFunction } from '../convert-tools.ts';
-import { changedParts, fingerprintOf, hashesOf, type ListedDefinition } from '../pins/definition-hashes.ts';
+import { changedParts, fingerprintOf, fingerprintOfOffer, hashesOf, type ListedDefinition } from '../pins/definition-hashes.ts';
 import type { ChangedDefinitions } from '../pins/definition-pins.ts';
 import { wordsOf } from '../pins/definition-texts.ts';
 import { explainMcpFailure, type McpFailure } from '../explain-mcp-failure.ts';
@@ -121,10 +121,14 @@ function toOpenedServer(
     return fn;
   };
   const judged = functions.map((fn) => ({ fn, reason: whyWithheld(fn), changes: changed.get(fn.tool.name) }));
+  const offered = judged.flatMap(({ fn, reason, changes }) => (reason === undefined && changes === undefined ? [fn] : []));
   const definitions = session.definitions();
   const about = info && mask.value(info);
   return {
-    functions: judged.flatMap(({ fn, reason, changes }) => (reason === undefined && changes === undefined ? [fn.operation] : [])),
+    functions: offered.map(({ operation }) => operation),
+    fingerprint: fingerprintOfOffer(
+      offered.map(({ tool }) => ({ name: tool.name, hashes: definitions.get(tool.name)?.hashes, meta: tool._meta })),
+    ),
     withheld: judged.flatMap(({ fn: { operation }, reason }) =>
       reason === undefined ? [] : [{ operation: `${operation.method} ${operation.path}`, reason }],
     ),

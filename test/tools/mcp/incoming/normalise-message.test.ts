@@ -57,6 +57,14 @@ describe('the envelope of a message', () => {
   });
 });
 
+describe('a list', () => {
+  it('has what the version of 2026 demands about how long it is valid', () => {
+    expect(resultOf({ tools: [], ttlMs: null })).toEqual({ tools: [], resultType: 'complete', ttlMs: 0, cacheScope: 'private' });
+    expect(resultOf({ contents: [], ttlMs: 5, cacheScope: 'public' })).toMatchObject({ ttlMs: 5, cacheScope: 'public' });
+    expect(resultOf({ prompts: [], ttlMs: -1, cacheScope: 'all' })).toMatchObject({ ttlMs: 0, cacheScope: 'private' });
+  });
+});
+
 describe('an introduction', () => {
   it('has what the protocol demands, and nothing that it does not know as null', () => {
     const capabilities = { tools: { listChanged: null }, prompts: null, resources: true, logging: false };

@@ -1,0 +1,18 @@
+/** The lists that a client of `/mcp` reads. */
+export type OfferList = 'tools' | 'resources' | 'prompts';
+
+/** Something that callers are offered may be different now. */
+export interface OfferChange {
+  lists: readonly OfferList[];
+  /** The key with its people, or the one of them, whose lists these are; absent: everybody's. */
+  ownerId?: string | undefined;
+  /** Ids of the other gateways that told it, nearest first. */
+  gateways?: readonly string[];
+}
+
+/** Tells the clients that listen when their lists have changed. Without listeners it does nothing. */
+export interface OfferChanges {
+  publish: (change: OfferChange) => void;
+  /** Changes that come close together are told once. Returns a function that ends it. */
+  subscribe(callerId: string, listener: (change: OfferChange) => void): () => void;
+}
