@@ -19,7 +19,7 @@ export function toMcpTool({ name, description, parameters, output, presentation,
     ...(presentation?.title !== undefined && { title: presentation.title }),
     description,
     // The root of a function's schema is an object (`ToolSpec`).
-    inputSchema: { ...parameters, type: 'object' },
+    inputSchema: { ...(presentation?.dialect !== undefined && { $schema: presentation.dialect }), ...parameters, type: 'object' },
     ...(outputSchema && { outputSchema }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
     _meta: { [chainKey]: [gatewayId, ...gateways] },

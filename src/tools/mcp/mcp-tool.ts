@@ -53,11 +53,13 @@ export function createMcpTool(
   };
 }
 
-function presentationOf({ title, annotations = {} }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
+function presentationOf({ title, inputSchema, annotations = {} }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
   const shown = (text: string | undefined): string | undefined => text && truncateText(mask.text(text), limits.mcpNameCharacters);
   const { destructiveHint, openWorldHint } = annotations;
   const hints = withoutUndefined({ title: shown(annotations.title), destructiveHint, openWorldHint });
-  const presentation = withoutUndefined({ title: shown(title), annotations: Object.keys(hints).length > 0 ? hints : undefined });
+  const { $schema } = inputSchema;
+  const dialect = typeof $schema === 'string' ? shown($schema) : undefined;
+  const presentation = withoutUndefined({ title: shown(title), dialect, annotations: Object.keys(hints).length > 0 ? hints : undefined });
   return Object.keys(presentation).length > 0 ? { presentation } : {};
 }
 
