@@ -30,16 +30,26 @@ export interface FoundAuthorization {
 }
 
 const protocolVersion = '2025-11-25';
+/** The first version without a beginning: servers that speak only this one, or later ones, refuse `initialize`. */
+const statelessVersion = '2026-07-28';
+const clientInfo = { name: 'toolwharf', version: '1' };
 
 /**
  * What servers that demand a sign-in answer with 401: most of them the beginning of the protocol (MCP specification, "Authorization"), others only the list of tools, or
  * calls. The tool does not exist, so that nothing runs.
  */
 const probes = [
-  { method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } } },
+  { method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo } },
   { method: 'tools/list', params: {} },
   { method: 'tools/call', params: { name: 'toolwharf_asks_where_to_sign_in', arguments: {} } },
 ];
+
+/** What every request of a stateless version says. */
+const statelessMeta = {
+  'io.modelcontextprotocol/protocolVersion': statelessVersion,
+  'io.modelcontextprotocol/clientInfo': clientInfo,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 /**
  * The authorization server of an MCP server: the metadata of the resource (RFC 9728) names it, and its own metadata (RFC 8414, OpenID) describes it.
@@ -122,20 +132,27 @@ async function metadataOfSignIn(
 /** The parameters of the `Bearer` challenge with which the server refuses a request without a token; empty if it gives none. */
 async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthenticateChallengeParameters> {
   let inSession: Record<string, string> = {};
+  let meta: { _meta?: typeof statelessMeta } = {};
   const send = (fields: { method: string; body?: string }): Promise<Response> =>
     fetch(url, {
       ...fields,
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...inSession },
     });
   try {
-    for (const [index, probe] of probes.entries()) {
-      const asked = send({ method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: index + 1, ...probe }) });
+    for (const [index, { method, params }] of probes.entries()) {
+      const message = { jsonrpc: '2.0', id: index + 1, method, params: { ...params, ...meta } };
+      if (meta._meta !== undefined)
+        inSession = { ...inSession, 'mcp-method': method, ...('name' in params && { 'mcp-name': params.name }) };
+      const asked = send({ method: 'POST', body: JSON.stringify(message) });
       // A server that lists openly may still fail at what follows; its metadata may be at the well-known addresses.
       const response = await (index === 0 ? asked : asked.catch(() => undefined));
       if (response?.status === 401) return await bearerChallenge(response.headers.get('www-authenticate') ?? '');
-      if (response === undefined || (index === 0 && !response.ok)) return {};
+      if (response === undefined || response.status >= 500) return {};
+      if (index > 0) continue;
       const session = response.headers.get('mcp-session-id');
-      if (index === 0) inSession = { 'mcp-protocol-version': protocolVersion, ...(session !== null && { 'mcp-session-id': session }) };
+      const spoken = response.ok ? protocolVersion : statelessVersion;
+      if (!response.ok) meta = { _meta: statelessMeta };
+      inSession = { 'mcp-protocol-version': spoken, ...(session !== null && { 'mcp-session-id': session }) };
     }
     return {};
   } catch (error) {
