@@ -204,7 +204,7 @@ describe('discovery', () => {
     const { pending } = await begin();
     expect(await complete(pending, { iss: `${peers.issuer}/` })).toMatchObject({ binding: { issuer: `${peers.issuer}/` } });
     const other = await handMadeSetup({ metadata: named((issuer) => `${issuer}/{tenant}`) });
-    await expect(other.begin()).rejects.toThrow(/\{tenant\}.*authorize_url and token_url/);
+    await expect(other.begin()).rejects.toThrow(/\{tenant\}.*oauth\.authorize_url and oauth\.token_url/);
   });
 });
 

@@ -4,7 +4,7 @@ import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/text/document-url.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
-import { explainOAuthFailure } from './oauth-failure.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 
 /** Limits for a text and a list in metadata: far more than addresses and names need. */
@@ -59,7 +59,7 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   } catch {
     throw new GatewayError(
       'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer; until then, set authorize_url and token_url in oauth.`,
+      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer; until then, set oauth.authorize_url and oauth.token_url of the tool server.`,
     );
   }
 }
@@ -108,12 +108,12 @@ export async function readJson(address: string, fetch: OAuthFetch): Promise<Json
   try {
     response = await fetch(address, { headers: { accept: 'application/json' } });
   } catch (error) {
-    throw explainOAuthFailure(error, who);
+    throw explainSignInFailure(error, who, 'metadata');
   }
   if (response.status >= 500)
     throw new GatewayError(
       'upstream_error',
-      `${who} failed with HTTP ${response.status} when it was asked for its metadata. Try again later.`,
+      `${who} failed with HTTP ${response.status} when it was asked for its metadata. Try again later, or set oauth.authorize_url and oauth.token_url of the tool server.`,
     );
   if (response.status !== 200) return undefined;
   const json: unknown = await response.json().catch(() => undefined);
@@ -127,7 +127,7 @@ export function requireS256(record: ToolServerRecord, server: AuthorizationServe
   if (isAnnounced || record.oauth?.grant === 'client_credentials') return;
   throw refused(
     record,
-    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others. If it supports S256 all the same, as Microsoft Entra ID does, set authorize_url and token_url in oauth`,
+    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others. If it supports S256 all the same, as Microsoft Entra ID does, set oauth.authorize_url and oauth.token_url`,
   );
 }
 
@@ -138,7 +138,7 @@ export function requireEndpoint(record: ToolServerRecord, server: AuthorizationS
   if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
   throw new GatewayError(
     'upstream_invalid_response',
-    `The authorization server ${server.issuer} of the tool server "${record.id}" has no https address for signing in. Set authorize_url and token_url in oauth.`,
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no https address for signing in. Set oauth.authorize_url and oauth.token_url.`,
   );
 }
 

@@ -16,7 +16,7 @@ import {
   textsAt,
 } from './authorization-metadata.ts';
 import { bearerChallenge } from './bearer-challenge.ts';
-import { explainOAuthFailure } from './oauth-failure.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
 
@@ -63,12 +63,15 @@ export async function discoverForMcp(record: ToolServerRecord, fetch: OAuthFetch
   if (resource === undefined || !isResourceOf(resource, url))
     throw refused(
       record,
-      `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server`,
+      `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server. If that is its address, set it as the url of the tool server; otherwise set oauth.authorize_url and oauth.token_url`,
     );
   const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
   const server = await serverMetadata(issuer, fetch);
   if (server === undefined)
-    throw refused(record, `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set authorize_url and token_url in oauth`);
+    throw refused(
+      record,
+      `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set oauth.authorize_url and oauth.token_url`,
+    );
   requireS256(record, server, { isListNeeded: true });
   const { authorization_endpoint: authorizeUrl = '', token_endpoint: tokenUrl = '' } = server;
   await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
@@ -84,7 +87,7 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
     if (server === undefined)
       throw refused(
         record,
-        `its document names ${shown(signIn.url)}, which is not the metadata of an OpenID provider. Set authorize_url and token_url in oauth`,
+        `its document names ${shown(signIn.url)}, which is not the metadata of an OpenID provider. Set oauth.authorize_url and oauth.token_url`,
       );
     requireS256(record, server, { isListNeeded: false });
     return { server, isIssuerKnown: true, scopes: signIn.scopes };
@@ -92,7 +95,7 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
   const { authorizeUrl, tokenUrl, scopes } = signIn;
   const issuer = originOf(tokenUrl);
   if (issuer === undefined)
-    throw refused(record, `the token address ${shown(tokenUrl)} is not an http or https address. Set token_url in oauth`);
+    throw refused(record, `the token address ${shown(tokenUrl)} is not an http or https address. Set oauth.token_url`);
   const found = await serverMetadata(issuer, fetch).catch((error: unknown) => {
     // Metadata of another server at this origin does not matter, because the addresses are known.
     if (error instanceof GatewayError && error.code === 'upstream_invalid_response') return undefined;
@@ -125,7 +128,7 @@ async function metadataOfSignIn(
   if (record.oauth?.tokenUrl !== undefined) return undefined;
   throw refused(
     record,
-    `it asks people to sign in at ${issuer} but sends the codes of that server to ${shown(tokenUrl)}, which is not its token address. If this is intended, set authorize_url and token_url in oauth`,
+    `it asks people to sign in at ${issuer} but sends the codes of that server to ${shown(tokenUrl)}, which is not its token address. If this is intended, set oauth.authorize_url and oauth.token_url`,
   );
 }
 
@@ -156,7 +159,7 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
     }
     return {};
   } catch (error) {
-    throw explainOAuthFailure(error, `The MCP server ${url}`);
+    throw explainSignInFailure(error, `The MCP server ${url}`, 'tool server');
   } finally {
     if (inSession['mcp-session-id'] !== undefined) await send({ method: 'DELETE' }).catch(() => undefined);
   }
@@ -176,7 +179,7 @@ async function resourceMetadata(url: string, stated: string | undefined, fetch: 
   if (metadata !== undefined || stated === undefined) return metadata;
   throw new GatewayError(
     'upstream_invalid_response',
-    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), but no metadata exists there. Tell its administrator, or set authorize_url and token_url in oauth.`,
+    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), but no metadata exists there. Tell its administrator, or set oauth.authorize_url and oauth.token_url of the tool server.`,
   );
 }
 

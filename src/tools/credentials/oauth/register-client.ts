@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/sign-in/oauth-clients.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
-import { explainOAuthFailure } from './oauth-failure.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
 import type { RequestSettings } from './request-settings.ts';
 
 interface ClientRegistrarOptions {
@@ -54,7 +54,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
       if (!isUsable(id) || (secret !== undefined && !isUsable(secret)))
         throw new GatewayError(
           'upstream_invalid_response',
-          `Registering with the authorization server ${server.issuer} returned an id or a secret that cannot be sent or is too long.`,
+          `Registering with the authorization server ${server.issuer} returned an id or a secret that cannot be sent or is too long. Register the gateway there by hand, and set oauth.client_id and oauth.client_secret of the tool server.`,
         );
       const given = methodFrom(registered['token_endpoint_auth_method']) ?? method;
       return await store.findOrAdd(registrationKey, {
@@ -64,10 +64,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
         ...(typeof expires === 'number' && expires > 0 && { expires: expires * 1_000 }),
       });
     } catch (error) {
-      const failure = explainOAuthFailure(error, `Registering with the authorization server ${server.issuer}`);
-      if (failure.code !== 'upstream_rejected' && failure.code !== 'upstream_invalid_response') throw failure;
-      const cure = 'If it keeps doing so, register the gateway there, and set client_id and client_secret in oauth of the tool server.';
-      throw new GatewayError(failure.code, `${failure.message} ${cure}`);
+      throw explainSignInFailure(error, `Registering with the authorization server ${server.issuer}`, 'registration');
     }
   }
 
@@ -84,7 +81,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
       if (server.registration_endpoint === undefined)
         throw new GatewayError(
           'conflict',
-          `The authorization server ${server.issuer} does not support dynamic registration. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
+          `The authorization server ${server.issuer} does not support dynamic registration. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set oauth.client_id, and oauth.client_secret if it gives one, of the tool server "${record.id}".`,
         );
       const registrationKey = { issuer: server.issuer, redirectUri };
       const key = JSON.stringify(registrationKey);
