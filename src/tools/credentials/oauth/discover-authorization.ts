@@ -29,6 +29,9 @@ export interface FoundAuthorization {
   scopes?: readonly string[];
 }
 
+/** Each costs time if it does not answer. */
+const maxAuthorizationServers = 3;
+
 const protocolVersion = '2025-11-25';
 /** The first version without a beginning: servers that speak only this one, or later ones, refuse `initialize`. */
 const statelessVersion = '2026-07-28';
@@ -65,18 +68,31 @@ export async function discoverForMcp(record: ToolServerRecord, fetch: OAuthFetch
       record,
       `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server. If that is its address, set it as the url of the tool server; otherwise set oauth.authorize_url and oauth.token_url`,
     );
-  const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
-  const server = await serverMetadata(issuer, fetch);
-  if (server === undefined)
-    throw refused(
-      record,
-      `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set oauth.authorize_url and oauth.token_url`,
-    );
+  const named = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
+  const server = await firstServer(record, named.length === 0 ? [new URL('/', url).href] : named, fetch);
   requireS256(record, server, { isListNeeded: true });
   const { authorization_endpoint: authorizeUrl = '', token_endpoint: tokenUrl = '' } = server;
   await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
   const scopes = scopesIn(challenge['scope']?.split(' ') ?? textsAt(metadata ?? {}, 'scopes_supported') ?? []);
   return { server, isIssuerKnown: true, resource, scopes };
+}
+
+/** People may sign in at any of the authorization servers that a resource names (RFC 9728, section 2). The first one that works is taken. @throws GatewayError */
+async function firstServer(record: ToolServerRecord, issuers: readonly string[], fetch: OAuthFetch): Promise<AuthorizationServer> {
+  let failure: unknown;
+  for (const issuer of issuers.slice(0, maxAuthorizationServers)) {
+    try {
+      const found = await serverMetadata(issuer, fetch);
+      if (found !== undefined) return found;
+      failure ??= refused(
+        record,
+        `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set oauth.authorize_url and oauth.token_url`,
+      );
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
 }
 
 /** The authorization server that an operator or a document names, with its metadata where it has any. @throws GatewayError */
@@ -150,6 +166,9 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
       // A server that lists openly may still fail at what follows; its metadata may be at the well-known addresses.
       const response = await (index === 0 ? asked : asked.catch(() => undefined));
       if (response?.status === 401) return await bearerChallenge(response.headers.get('www-authenticate') ?? '');
+      // Some refuse a request without a token as one that is not permitted.
+      const forbidden = response?.status === 403 ? await bearerChallenge(response.headers.get('www-authenticate') ?? '') : {};
+      if (Object.keys(forbidden).length > 0) return forbidden;
       if (response === undefined || response.status >= 500) return {};
       if (index > 0) continue;
       const session = response.headers.get('mcp-session-id');

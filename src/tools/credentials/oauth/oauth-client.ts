@@ -25,10 +25,11 @@ import { explainSignInFailure } from './oauth-cures.ts';
 import { isRefusal, isUnknownClient, oauthErrorOf, requireAnswerOf, requireAskedServer } from './oauth-failure.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
-import { clientAuthOf, requestSettings } from './request-settings.ts';
+import { requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';
 import { withOfflineAccess } from '../../definitions/scopes.ts';
 import { tokensIn } from './tokens-in.ts';
+import { tryClient } from './try-client.ts';
 
 /** The state between `begin` and `complete`. Plain JSON, and secret: it contains the verifier and, with some servers, the client's secret. */
 export interface PendingAuthorization {
@@ -185,7 +186,7 @@ class DiscoveringOAuthClient implements OAuthClient {
   }
 
   async complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential> {
-    const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
+    const { issuer, client: known, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
     if (origin !== originOf(record.url) || record.authType !== 'oauth' || !namesClient(record, pending))
       throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
     const who = `The authorization server ${issuer}`;
@@ -199,15 +200,15 @@ class DiscoveringOAuthClient implements OAuthClient {
       requireAskedServer(pending, parameters);
       parameters.delete('iss');
     }
-    const asClient = { client_id: client.id };
+    const asClient = { client_id: known.id };
     const settings = requestSettings(createOAuthFetch(this.#options.send, { origin }, record.oauth), record.url);
+    const options = { ...settings, additionalParameters: { ...withoutUndefined({ resource }) } };
     try {
       const checked = requireAnswerOf(who, { server, client: asClient, parameters, state: skipStateCheck });
-      const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
-        ...settings,
-        additionalParameters: { ...withoutUndefined({ resource }) },
+      const { tokens, client } = await tryClient({ client: known, isRegistered: pending.isRegistered }, async (auth) => {
+        const answer = await authorizationCodeGrantRequest(server, asClient, auth, checked, redirectUri, pending.verifier, options);
+        return processAuthorizationCodeResponse(server, asClient, answer);
       });
-      const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
       return {
         kind: 'oauth',
         signInId: randomUUID(),
@@ -221,7 +222,7 @@ class DiscoveringOAuthClient implements OAuthClient {
     } catch (error) {
       const isUnknown = isUnknownClient(oauthErrorOf(error));
       if (isUnknown && pending.isRegistered) {
-        await this.#registrar.delete({ issuer, redirectUri }, client.id);
+        await this.#registrar.delete({ issuer, redirectUri }, known.id);
         throw new GatewayError(
           'conflict',
           `${who} no longer knows the gateway, which will register again. Begin again. If this happens again, register it there, and set oauth.client_id of the tool server.`,
@@ -233,23 +234,23 @@ class DiscoveringOAuthClient implements OAuthClient {
 
   async refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'> {
     const { binding, tokenEndpoint, refreshToken, resource } = credential;
-    const client = latestClient(record, credential.client);
+    const known = latestClient(record, credential.client);
     if (refreshToken === undefined) return 'refused';
     const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
-    const asClient = { client_id: client.id };
+    const asClient = { client_id: known.id };
     const settings = requestSettings(createOAuthFetch(this.#options.send, binding, record.oauth), record.url);
+    const options = { ...settings, additionalParameters: { ...withoutUndefined({ resource }) } };
+    const isRegistered = credential.registeredFor !== undefined;
     const who = `The authorization server ${binding.issuer}`;
     try {
-      const answer = await refreshTokenGrantRequest(server, asClient, clientAuthOf(client), refreshToken, {
-        ...settings,
-        additionalParameters: { ...withoutUndefined({ resource }) },
-      });
+      const { tokens, client } = await tryClient({ client: known, isRegistered }, async (auth) =>
+        processRefreshTokenResponse(server, asClient, await refreshTokenGrantRequest(server, asClient, auth, refreshToken, options)),
+      );
       const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
-      const tokens = await processRefreshTokenResponse(server, asClient, answer);
       return { ...rest, client, ...tokensIn(tokens, { who, now: this.#options.now() }) };
     } catch (error) {
       if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
-        await this.#registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
+        await this.#registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, known.id);
       if (isRefusal(error)) return 'refused';
       throw explainSignInFailure(error, who, 'tokens');
     }
@@ -272,14 +273,14 @@ class DiscoveringOAuthClient implements OAuthClient {
     const who = `The authorization server ${server.issuer}`;
     const asClient = { client_id: client.id };
     try {
-      const answer = await clientCredentialsGrantRequest(
-        server,
-        asClient,
-        clientAuthOf(client),
-        parameters,
-        requestSettings(this.#fetchFor(record), record.url),
+      const settings = requestSettings(this.#fetchFor(record), record.url);
+      const { tokens } = await tryClient({ client, isRegistered: false }, async (auth) =>
+        processClientCredentialsResponse(
+          server,
+          asClient,
+          await clientCredentialsGrantRequest(server, asClient, auth, parameters, settings),
+        ),
       );
-      const tokens = await processClientCredentialsResponse(server, asClient, answer);
       const { accessToken, refreshFrom } = tokensIn(tokens, { who, now: this.#options.now() });
       return { accessToken, ...withoutUndefined({ refreshFrom }) };
     } catch (error) {

@@ -48,7 +48,7 @@ export function requireAnswerOf(who: string, { server, client, parameters, state
   const refuse = (reason: string): GatewayError =>
     new GatewayError(
       'forbidden',
-      `Your browser returned an answer that ${who} cannot have given: ${reason}. It was not used. Begin again.`,
+      `${who} cannot have given the answer that your browser returned: ${reason}. It was not used. Begin again.`,
     );
   try {
     const checked = validateAuthResponse(server, client, parameters, state);

@@ -1,11 +1,18 @@
-import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse, type AuthorizationServer } from 'oauth4webapi';
+import {
+  dynamicClientRegistrationRequest,
+  processDynamicClientRegistrationResponse as processAnswer,
+  type AuthorizationServer,
+} from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/sign-in/oauth-clients.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { explainSignInFailure } from './oauth-cures.ts';
+import { oauthErrorOf } from './oauth-failure.ts';
 import type { RequestSettings } from './request-settings.ts';
 
 interface ClientRegistrarOptions {
@@ -49,7 +56,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
     const method = methodOf(server.token_endpoint_auth_methods_supported, true);
     try {
       const metadata = { ...aboutClient(registrationKey.redirectUri), token_endpoint_auth_method: method };
-      const registered = await processDynamicClientRegistrationResponse(await dynamicClientRegistrationRequest(server, metadata, settings));
+      const registered = await registerPlainly(server, metadata, settings);
       const { client_id: id, client_secret: secret, client_secret_expires_at: expires } = registered;
       if (!isUsable(id) || (secret !== undefined && !isUsable(secret)))
         throw new GatewayError(
@@ -91,6 +98,23 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
     },
     delete: (registrationKey, clientId) => store.delete(registrationKey, clientId),
   };
+}
+
+/** For a server that refuses something in the metadata, once more with only what every server has to know (RFC 7591, section 2). */
+async function registerPlainly(
+  server: AuthorizationServer,
+  metadata: JsonObject,
+  settings: RequestSettings,
+): ReturnType<typeof processAnswer> {
+  const register = async (about: JsonObject): ReturnType<typeof processAnswer> =>
+    processAnswer(await dynamicClientRegistrationRequest(server, about, settings));
+  try {
+    return await register(metadata);
+  } catch (error) {
+    if (oauthErrorOf(error) !== 'invalid_client_metadata') throw error;
+    const { client_name, redirect_uris, token_endpoint_auth_method } = metadata;
+    return register(withoutUndefined({ client_name, redirect_uris, token_endpoint_auth_method }));
+  }
 }
 
 /** Undefined if the connection names none. */
