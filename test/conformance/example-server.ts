@@ -4,33 +4,60 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { buffer } from 'node:stream/consumers';
 import { createMcpHandler, ResourceNotFoundError, Server } from '@modelcontextprotocol/server';
+import type { ServerNotifier, Tool } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
 import { noInput, prompts, resources, tools } from './example-tools.ts';
 
+/** What the tools that change the lists have changed. */
+interface ChangedLists {
+  hasFurtherTool: boolean;
+  hasFurtherPrompt: boolean;
+  notify: () => ServerNotifier;
+}
+
+const changes: Readonly<Record<string, (lists: ChangedLists) => void>> = {
+  test_trigger_tool_change(lists) {
+    lists.hasFurtherTool = !lists.hasFurtherTool;
+    lists.notify().toolsChanged();
+  },
+  test_trigger_prompt_change(lists) {
+    lists.hasFurtherPrompt = !lists.hasFurtherPrompt;
+    lists.notify().promptsChanged();
+  },
+};
+
 /** An MCP server with what the scenarios of the conformance suites name, by the SDK. It asks in both eras by `input_required`. */
-function serverOf(): Server {
+function serverOf(lists: ChangedLists): Server {
   const server = new Server(
     { name: 'example', version: '1' },
-    { capabilities: { tools: {}, resources: { subscribe: true }, prompts: {}, completions: {}, logging: {} } },
+    { capabilities: { tools: { listChanged: true }, resources: {}, prompts: { listChanged: true }, completions: {}, logging: {} } },
   );
   server.setRequestHandler('tools/list', () => ({
-    tools: Object.entries(tools).map(([name, { inputSchema = noInput }]) => ({
-      name,
-      description: `What the scenario about ${name} asks for.`,
-      inputSchema,
-    })),
+    tools: [
+      ...Object.entries(tools).map(([name, { inputSchema = noInput }]) => toolOf(name, inputSchema)),
+      ...Object.keys(changes).map((name) => toolOf(name)),
+      ...(lists.hasFurtherTool ? [toolOf('test_further_tool')] : []),
+    ],
   }));
   server.setRequestHandler('tools/call', ({ params }, context) => {
+    const change = changes[params.name];
+    if (change !== undefined) {
+      change(lists);
+      return { content: [{ type: 'text', text: 'The list has changed.' }] };
+    }
     const tool = tools[params.name];
     if (tool === undefined) throw new Error(`There is no tool ${params.name}.`);
     return tool.call(params.arguments ?? {}, context, server.getClientCapabilities());
   });
   server.setRequestHandler('prompts/list', () => ({
-    prompts: Object.entries(prompts).map(([name, { args }]) => ({
-      name,
-      description: name,
-      arguments: args.map((arg) => ({ name: arg, description: arg, required: true })),
-    })),
+    prompts: [
+      ...Object.entries(prompts).map(([name, { args }]) => ({
+        name,
+        description: name,
+        arguments: args.map((arg) => ({ name: arg, description: arg, required: true })),
+      })),
+      ...(lists.hasFurtherPrompt ? [{ name: 'test_further_prompt', description: 'There since a change.' }] : []),
+    ],
   }));
   server.setRequestHandler('prompts/get', ({ params }, context) => {
     const prompt = prompts[params.name];
@@ -56,9 +83,14 @@ function serverOf(): Server {
   return server;
 }
 
+function toolOf(name: string, inputSchema = noInput): Tool {
+  return { name, description: `What the scenario about ${name} asks for.`, inputSchema };
+}
+
 /** On a port of this machine until the test has ended. Gives the address of its endpoint. */
 export async function startExampleServer(): Promise<string> {
-  const handler = createMcpHandler(serverOf);
+  const lists: ChangedLists = { hasFurtherTool: false, hasFurtherPrompt: false, notify: () => handler.notify };
+  const handler = createMcpHandler(() => serverOf(lists));
   const http = createServer((request, response) => {
     void (async () => {
       const body = await buffer(request);

@@ -73,7 +73,7 @@ const progress: Call = async (_args, { mcpReq }) => {
   for (const done_ of [0, 50, 100]) {
     if (progressToken !== undefined)
       await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: done_, total: 100 } });
-    await wait(20);
+    await wait(1);
   }
   return done(text('Progress was reported.'));
 };
@@ -81,7 +81,7 @@ const progress: Call = async (_args, { mcpReq }) => {
 const logs: Call = async (_args, { mcpReq }) => {
   for (const message of ['Tool execution started', 'Tool processing data', 'Tool execution completed']) {
     await mcpReq.log('info', message);
-    await wait(20);
+    await wait(1);
   }
   return done(text('Messages were logged.'));
 };

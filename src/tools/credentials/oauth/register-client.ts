@@ -9,11 +9,12 @@ import { limits } from '../../../core/limits.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/sign-in/oauth-clients.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
-import type { JsonObject } from '../../../shared/json/json.ts';
 import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { explainSignInFailure } from './oauth-cures.ts';
 import { oauthErrorOf } from './oauth-failure.ts';
 import type { RequestSettings } from './request-settings.ts';
+
+type ClientMetadata = Parameters<typeof dynamicClientRegistrationRequest>[1];
 
 interface ClientRegistrarOptions {
   store: OAuthClientStore;
@@ -103,10 +104,10 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
 /** For a server that refuses something in the metadata, once more with only what every server has to know (RFC 7591, section 2). */
 async function registerPlainly(
   server: AuthorizationServer,
-  metadata: JsonObject,
+  metadata: ClientMetadata,
   settings: RequestSettings,
 ): ReturnType<typeof processAnswer> {
-  const register = async (about: JsonObject): ReturnType<typeof processAnswer> =>
+  const register = async (about: ClientMetadata): ReturnType<typeof processAnswer> =>
     processAnswer(await dynamicClientRegistrationRequest(server, about, settings));
   try {
     return await register(metadata);
