@@ -1,6 +1,7 @@
 import { request as requestByHttp } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A page as it is shown: the last answer of a chain of redirects. */
 export interface BrowserPage {
@@ -30,7 +31,7 @@ interface PageForm {
  * the page's `form-action` does not lead (redirects included), and cookies of other sites on posts. It tells `Origin`, `Referer` and `Sec-Fetch-Site`.
  */
 export interface ScriptedBrowser {
-  /** Types an address, or follows a link of another program. */
+  /** Types an address, or follows a link of another program. Reloads the page as long as it wants to be. */
   open(url: string): Promise<BrowserPage>;
   /** Presses a button of the page: the one whose text or value is `press`, else its first one. */
   submit(page: BrowserPage, fields?: Record<string, string>, press?: string): Promise<BrowserPage>;
@@ -173,7 +174,14 @@ export function scriptedBrowser({
     cookies,
     lastTried: () => lastTried,
     refuseTo: (origin) => void (closedOrigin = origin),
-    open: (url) => navigate({ method: 'GET', url }),
+    async open(url) {
+      let page = await navigate({ method: 'GET', url });
+      for (let { refresh } = page.headers; refresh !== undefined; { refresh } = page.headers) {
+        await sleep(Number(refresh) * 1_000);
+        page = await navigate({ method: 'GET', url: page.url });
+      }
+      return page;
+    },
     follow: (page, url) => navigate({ method: 'GET', url, from: page }),
     async send(page, route, own = {}) {
       const [method = 'GET', path = ''] = route.split(' ', 2);

@@ -56,8 +56,12 @@ export interface SignIns {
   enterKey(signIn: OpenSignIn, caller: Caller, key: string): Promise<void>;
   /** What the sign-in asks for beyond the last one of this caller; undefined if nothing. */
   furtherScopes(caller: Caller, server: string): Promise<FurtherScopes | undefined>;
-  /** The origin of the page where people sign in. Asks the tool server and its authorization server. @throws GatewayError if they cannot say */
-  whereToSignIn(caller: Caller, server: string): Promise<string>;
+  /**
+   * The origin of the page where people sign in, for which the tool server and its authorization server are asked; undefined if they have not answered
+   * after `waitMs`. Their answer is there for the next call, and for `begin`.
+   * @throws GatewayError if they cannot say
+   */
+  whereToSignIn(caller: Caller, server: string, waitMs: number): Promise<string | undefined>;
   /**
    * Prepares a sign-in, then uses the link up: a server that does not answer costs no link. `address`: as for `makeLink`.
    * @throws GatewayError `conflict` if the link was used meanwhile or there is no address, and as `whereToSignIn`

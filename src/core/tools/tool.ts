@@ -211,6 +211,8 @@ export interface ToolContext {
 /** How a tool's MCP server presents it to clients, beyond what models read. The fields are those of MCP's `Tool`. */
 export interface ToolPresentation {
   title?: string;
+  /** `$schema` of its input, which says how the keywords of the schema are to be read. */
+  dialect?: string;
   annotations?: { title?: string; destructiveHint?: boolean; openWorldHint?: boolean };
   /** Further facts, such as the interface that shows its results (MCP Apps). */
   _meta?: JsonObject;

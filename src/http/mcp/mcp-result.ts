@@ -21,7 +21,7 @@ export function toMcpTool(tool: ListedTool, gatewayId: string, views: AppViews =
     ...(presentation?.title !== undefined && { title: presentation.title }),
     description,
     // The root of a function's schema is an object (`ToolSpec`).
-    inputSchema: { ...parameters, type: 'object' },
+    inputSchema: { ...(presentation?.dialect !== undefined && { $schema: presentation.dialect }), ...parameters, type: 'object' },
     ...(outputSchema && { outputSchema }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
     _meta: { ...shownMeta(tool, views), [chainKey]: [gatewayId, ...gateways] },

@@ -142,6 +142,16 @@ function credentialFields({ name, asks }: SignInServer): Html {
     <p class="hint" id="key-hint">An access token or API key from ${name}. It is stored encrypted and never shown again.</p>`;
 }
 
+/** Until it is known where people sign in. */
+export function lookingUpPage({ name }: SignInServer, refreshSeconds: number): Page {
+  return {
+    title: `Connect to ${name}`,
+    body: html`<h1>Connect to ${name}</h1>
+      <p role="status">The gateway is looking up the sign-in of ${name}. This page continues by itself.</p>`,
+    refreshSeconds,
+  };
+}
+
 export function connectedPage({ name }: SignInServer): Page {
   return {
     title: 'Connected',

@@ -56,6 +56,6 @@ export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: ()
 function refusedToken({ id }: ToolServerRecord): GatewayError {
   return new GatewayError(
     'upstream_auth_failed',
-    `The tool server "${id}" rejects the token that its authorization server has just issued to the gateway. Check scopes and resource in oauth of its connection.`,
+    `The tool server "${id}" rejects the token that its authorization server has just issued to the gateway. Check oauth.scopes and oauth.resource of the tool server.`,
   );
 }

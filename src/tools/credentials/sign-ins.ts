@@ -9,6 +9,7 @@ import type { SignInStore } from '../../core/stores/sign-in-store.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../../shared/secrets/browser-secrets.ts';
 import { unionOf } from '../definitions/scopes.ts';
+import { createDiscoveredSignIns } from './discovered-sign-ins.ts';
 import type { OAuthClient, PendingAuthorization } from './oauth/oauth-client.ts';
 import { redirectUriOf } from './oauth/client-addresses.ts';
 
@@ -25,12 +26,13 @@ const signInsCharacters = 32 * 1024 * 1024;
 interface SignInsOptions {
   store: SignInStore;
   credentials: Pick<OwnCredentials, 'save' | 'saveSignIn' | 'serverOf' | 'furtherScopes'>;
-  oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete' | 'revoke'>;
+  oauth: Pick<OAuthClient, 'discover' | 'beginAt' | 'complete' | 'revoke'>;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
 export function createSignIns({ store, credentials, oauth, now }: SignInsOptions): SignIns {
+  const discovered = createDiscoveredSignIns(oauth, now);
   const bounds = { maxOfCaller: signInsPerCaller, max: signInsLimit, maxCharacters: signInsCharacters };
 
   return {
@@ -64,17 +66,20 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       await credentials.save(caller, server, key);
     },
 
-    async whereToSignIn(caller, server) {
-      return oauth.authorizationServerOf(await credentials.serverOf(caller, server));
+    async whereToSignIn(caller, server, waitMs) {
+      const record = await credentials.serverOf(caller, server);
+      return (await discovered.find(caller.id, record, waitMs))?.signsInAt;
     },
 
     furtherScopes: (caller, server) => credentials.furtherScopes(caller, server),
 
     async begin({ id, server }, caller, address) {
-      const record = withScopes(await credentials.serverOf(caller, server), await credentials.furtherScopes(caller, server));
+      const record = await credentials.serverOf(caller, server);
       if (address === undefined) throw addressNeeded();
       const [state, value] = [newSecret(), newSecret()];
-      const { authorizationUrl, pending } = await oauth.begin(record, address, state);
+      const { found } = await discovered.take(caller.id, record);
+      const asking = withScopes(record, await credentials.furtherScopes(caller, server));
+      const { authorizationUrl, pending } = await oauth.beginAt(found, asking, { address, state });
       const time = now();
       const begun = {
         state: digestOf(state),

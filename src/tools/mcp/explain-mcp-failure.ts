@@ -1,4 +1,11 @@
-import { InsufficientScopeError, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import {
+  InsufficientScopeError,
+  ProtocolError,
+  ResourceNotFoundError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+} from '@modelcontextprotocol/client';
 import { scopesIn } from '../definitions/scopes.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { describeSchemaIssue, type SchemaIssue } from '../../shared/describe-schema-issue.ts';
@@ -21,6 +28,8 @@ export interface McpFailure {
   isOther?: true;
   /** The server does not know the session of the connection any more, so it has not executed the request. A new connection may help. */
   isSessionLost?: true;
+  /** The server has no resource of the URI that was asked for. */
+  isUnknownResource?: true;
 }
 
 /** Error codes of a connection or pipe over which nothing was delivered. */
@@ -30,6 +39,8 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415
 /** How many nested causes are examined. */
 const maxCauses = 8;
 const maxShownCharacters = 500;
+/** Of the protocol versions before 2026. */
+const unknownResourceCode = -32_002;
 
 /** The response stream ended without the answer, or was ended. */
 export class AnswerCutOff extends Error {
@@ -119,7 +130,12 @@ function explainChain(error: unknown, chain: readonly (Error & { code?: unknown 
       ...(otherStatuses.has(http.status) && { isOther: true }),
     };
   const protocol = chain.find((entry) => entry instanceof ProtocolError);
-  if (protocol !== undefined) return { kind: 'answered', message: `${protocol.message} (code ${protocol.code})` };
+  if (protocol !== undefined)
+    return {
+      kind: 'answered',
+      message: `${protocol.message} (code ${protocol.code})`,
+      ...((protocol instanceof ResourceNotFoundError || protocol.code === unknownResourceCode) && { isUnknownResource: true }),
+    };
   const other = describeOther(chain);
   if (other !== undefined) return { kind: 'never-sent', message: `it answered ${other}`, isOther: true };
   const sdk = chain.find((entry) => entry instanceof SdkError);

@@ -57,12 +57,14 @@ export function createMcpTool(
   };
 }
 
-function presentationOf({ title, annotations = {}, _meta }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
+function presentationOf({ title, inputSchema, annotations = {}, _meta }: McpDefinition, mask: SecretMask): Pick<Tool, 'presentation'> {
   const shown = (text: string | undefined): string | undefined => text && truncateText(mask.text(text), limits.mcpNameCharacters);
   const { destructiveHint, openWorldHint } = annotations;
   const hints = withoutUndefined({ title: shown(annotations.title), destructiveHint, openWorldHint });
+  const { $schema } = inputSchema;
   const presentation = withoutUndefined({
     title: shown(title),
+    dialect: typeof $schema === 'string' ? shown($schema) : undefined,
     annotations: Object.keys(hints).length > 0 ? hints : undefined,
     _meta: passedMeta(_meta, mask),
   });

@@ -78,7 +78,8 @@ describe('an MCP server among the tool servers', () => {
   it('lists its title, hints and result schema to MCP clients, which accept its results', async () => {
     const outputSchema = { type: 'object' as const, properties: { n: { type: 'number' } }, required: ['n'] };
     const annotations = { title: 'Shown', destructiveHint: false, openWorldHint: false };
-    const tools = [toolOf('count', { title: 'Count', annotations, outputSchema }), toolOf('fail', { outputSchema })];
+    const inputSchema = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object' as const, properties: {} };
+    const tools = [toolOf('count', { title: 'Count', annotations, inputSchema, outputSchema }), toolOf('fail', { outputSchema })];
     const app = await gateway(
       httpPeer(tools, (name) => ({ content: [{ type: 'text', text: 'one' }], ...(name === 'count' && { structuredContent: { n: 1 } }) })),
     );
@@ -86,7 +87,7 @@ describe('an MCP server among the tool servers', () => {
     const client = new Client({ name: 'tester', version: '1' });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
     onTestFinished(() => client.close());
-    expect((await client.listTools()).tools[0]).toMatchObject({ name: 'count', title: 'Count', annotations, outputSchema });
+    expect((await client.listTools()).tools[0]).toMatchObject({ name: 'count', title: 'Count', annotations, inputSchema, outputSchema });
     expect(await client.callTool({ name: 'count', arguments: {} })).toMatchObject({ structuredContent: { n: 1 } });
     expect(await client.callTool({ name: 'fail', arguments: {} })).toMatchObject({
       isError: true,

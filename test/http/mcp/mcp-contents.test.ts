@@ -147,6 +147,14 @@ describe('resources of MCP servers through /mcp', () => {
     });
   });
 
+  it('a resource that its server does not have is not found, under the URI that was asked for', async () => {
+    const { connect } = await doorTo({ one: { resources: manyResources(1) } });
+    await expect((await connect()).readResource({ uri: 'toolwharf://one/files://9' })).rejects.toMatchObject({
+      message: expect.stringMatching(/not found/i),
+      data: { uri: 'toolwharf://one/files://9' },
+    });
+  });
+
   it('a resource of megabytes is refused with its reason', async () => {
     const read = (uri: string): ReturnType<typeof text> => ({ contents: [{ uri, text: 'x'.repeat(5_000_000) }] });
     const { connect } = await doorTo({ large: { resources: [], read } });

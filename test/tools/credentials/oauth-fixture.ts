@@ -21,8 +21,13 @@ export function oauthRecord(url: string, fields: Partial<ToolServerRecord> = {})
   return toolServerRecord({ id: 'mail', url, type: 'mcp', authType: 'oauth', isPerUser: true, ...fields });
 }
 
-export function oauthClient(options: Partial<OAuthClientOptions> & { send?: SendOutbound } = {}): OAuthClient {
-  return createOAuthClient({
+/** With discovery and the beginning of a sign-in in one. */
+export interface WholeOAuthClient extends OAuthClient {
+  begin(record: ToolServerRecord, address: string, state: string): ReturnType<OAuthClient['beginAt']>;
+}
+
+export function oauthClient(options: Partial<OAuthClientOptions> & { send?: SendOutbound } = {}): WholeOAuthClient {
+  const client = createOAuthClient({
     send: directSend,
     clients: memoryStores().oauthClients,
     publicUrl: undefined,
@@ -30,6 +35,9 @@ export function oauthClient(options: Partial<OAuthClientOptions> & { send?: Send
     now: Date.now,
     ...options,
   });
+  const begin: WholeOAuthClient['begin'] = async (record, address, state) =>
+    client.beginAt(await client.discover(record), record, { address, state });
+  return Object.assign(client, { begin });
 }
 
 /** Goes the whole way as `account`, with a browser, and gives the parameters that come back. */
@@ -42,7 +50,7 @@ export async function signIn(authorizationUrl: string, account: string): Promise
 }
 
 /** Signs `account` in at the server of the record. */
-export async function credentialOf(oauth: OAuthClient, record: ToolServerRecord, account = 'ada'): Promise<OAuthCredential> {
+export async function credentialOf(oauth: WholeOAuthClient, record: ToolServerRecord, account = 'ada'): Promise<OAuthCredential> {
   const { authorizationUrl, pending } = await oauth.begin(record, gatewayAddress, 'state');
   return oauth.complete(record, pending, await signIn(authorizationUrl, account));
 }
@@ -50,8 +58,8 @@ export async function credentialOf(oauth: OAuthClient, record: ToolServerRecord,
 export interface HandMadeSetup {
   peers: HandMadePeers;
   clients: OAuthClientStore;
-  oauth: OAuthClient;
-  begin: () => ReturnType<OAuthClient['begin']>;
+  oauth: WholeOAuthClient;
+  begin: () => ReturnType<OAuthClient['beginAt']>;
   /** What the authorization server's answer in the browser holds. */
   complete: (pending: PendingAuthorization, parameters?: Record<string, string>) => ReturnType<OAuthClient['complete']>;
 }

@@ -204,7 +204,7 @@ describe('discovery', () => {
     const { pending } = await begin();
     expect(await complete(pending, { iss: `${peers.issuer}/` })).toMatchObject({ binding: { issuer: `${peers.issuer}/` } });
     const other = await handMadeSetup({ metadata: named((issuer) => `${issuer}/{tenant}`) });
-    await expect(other.begin()).rejects.toThrow(/\{tenant\}.*authorize_url and token_url/);
+    await expect(other.begin()).rejects.toThrow(/\{tenant\}.*oauth\.authorize_url and oauth\.token_url/);
   });
 });
 
@@ -251,5 +251,31 @@ describe('an MCP server that answers without a token', () => {
     const { authorizationUrl } = await oauthClient().begin(oauthRecord(url), gatewayAddress, 'state');
     expect(new URL(authorizationUrl).searchParams.get('scope')).toBe('calendar.read');
     expect(seen).toEqual(expected);
+  });
+
+  it('is discovered from its challenge where it has no `initialize`, as servers of the stateless protocol versions have not', async () => {
+    const peers = await handMadePeers();
+    const seen: unknown[] = [];
+    const origin = await serveFetch(async (request) => {
+      if (new URL(request.url).pathname === '/hidden')
+        return Response.json({ resource: `${origin}/mcp`, authorization_servers: [peers.issuer] });
+      const { id, method, params } = (await request.json()) as { id: number; method: string; params: { _meta?: object } };
+      seen.push([
+        method,
+        request.headers.get('mcp-protocol-version'),
+        request.headers.get('mcp-method'),
+        Object.keys(params._meta ?? {}).length,
+      ]);
+      const error = { code: -32_601, message: 'Method not found' };
+      if (method !== 'tools/list') return Response.json({ jsonrpc: '2.0', id, error }, { status: 404 });
+      const challenge = `Bearer scope="calendar.read", resource_metadata="${origin}/hidden"`;
+      return new Response(null, { status: 401, headers: { 'www-authenticate': challenge } });
+    });
+    const { authorizationUrl } = await oauthClient().begin(oauthRecord(`${origin}/mcp`), gatewayAddress, 'state');
+    expect(new URL(authorizationUrl).searchParams.get('scope')).toBe('calendar.read');
+    expect(seen).toEqual([
+      ['initialize', null, null, 0],
+      ['tools/list', '2026-07-28', 'tools/list', 3],
+    ]);
   });
 });

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { DocumentSignIn } from '../../../src/tools/definitions/opened-server.ts';
-import type { OAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../../_support/hand-made-authorization.ts';
-import { gatewayAddress, oauthClient, oauthRecord } from './oauth-fixture.ts';
+import { gatewayAddress, oauthClient, oauthRecord, type WholeOAuthClient } from './oauth-fixture.ts';
 
 const configured = { clientId: 'client' };
 
 /** A gateway before an API whose document says this about sign-in. */
-function apiClient(signIn: Omit<Extract<DocumentSignIn, { type: 'oauth2' }>, 'type' | 'scopes'>): OAuthClient {
+function apiClient(signIn: Omit<Extract<DocumentSignIn, { type: 'oauth2' }>, 'type' | 'scopes'>): WholeOAuthClient {
   return oauthClient({ signInOf: async () => ({ type: 'oauth2', scopes: [], ...signIn }) });
 }
 

@@ -6,7 +6,7 @@ import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens
 import { secrets, trap } from '../../_support/hand-made-authorization.ts';
 import type { Faults } from '../../_support/hand-made-authorization.ts';
 import { memoryStores } from '../../_support/memory-stores.ts';
-import { changed, gatewayAddress, handMadeSetup, oauthRecord, redirectUri } from './oauth-fixture.ts';
+import { changed, handMadeSetup, oauthRecord, redirectUri } from './oauth-fixture.ts';
 import type { HandMadeSetup } from './oauth-fixture.ts';
 import { oauthAnswerBytes } from '../../../src/tools/credentials/oauth/oauth-fetch.ts';
 import { oauthTokenCharacters } from '../../../src/tools/credentials/oauth/openid-client.ts';
@@ -19,6 +19,9 @@ afterEach(async () => {
 
 const setup = (faults?: Faults, publicUrl?: string, fields?: Parameters<typeof oauthRecord>[1]): Promise<HandMadeSetup> =>
   handMadeSetup(faults, { send: door.send, publicUrl, fields });
+
+/** Of the connection, or a setting of the gateway. */
+const fieldThatHelps = /\boauth\.[a-z_]+|\burl of the tool server|PUBLIC_URL|TOOL_SERVER_ALLOW/;
 
 describe('beginning a sign-in', () => {
   it('works where nothing is wrong, and the whole way', async () => {
@@ -53,13 +56,13 @@ describe('beginning a sign-in', () => {
       { metadata: changed((json) => ({ ...json, authorization_endpoint: 'javascript:alert(1)' })) },
       /no https address/,
     ],
-    ['no metadata', { metadata: () => new Response(null, { status: 404 }) }, /has no metadata .*Set authorize_url/],
+    ['no metadata', { metadata: () => new Response(null, { status: 404 }) }, /has no metadata .*Set oauth\.authorize_url/],
     ['no metadata where it points', { resource: () => new Response(null, { status: 404 }) }, /no metadata exists there/],
     ['a failing server', { metadata: () => new Response(null, { status: 503 }) }, /HTTP 503/],
     ['metadata of too many values', { metadata: () => new Response(`{"x":[${'[],'.repeat(6_000)}[]]}`) }, /more than 5000 values/],
     ['metadata that is nested too deep', { metadata: () => new Response(`${'['.repeat(100)}${']'.repeat(100)}`) }, /or 64 levels/],
     ['endless metadata', { metadata: () => new Response('x'.repeat(oauthAnswerBytes + 1)) }, /more than 1048576 bytes/],
-    ['no registration', { metadata: changed(({ registration_endpoint: _endpoint, ...json }) => json) }, /set client_id/],
+    ['no registration', { metadata: changed(({ registration_endpoint: _endpoint, ...json }) => json) }, /set oauth\.client_id/],
     [
       'a refused registration',
       { registration: () => Response.json({ error: 'invalid_redirect_uri', error_description: 'CANARY' }, { status: 400 }) },
@@ -69,6 +72,7 @@ describe('beginning a sign-in', () => {
     const { begin } = await setup(faults);
     const error = (await begin().catch((thrown: unknown) => thrown)) as Error;
     expect(error).toMatchObject({ name: 'GatewayError', message: expect.stringMatching(message) });
+    expect(error.message).toMatch(fieldThatHelps);
     expect(error.message).not.toContain('CANARY');
   });
 
@@ -101,7 +105,7 @@ describe('beginning a sign-in', () => {
         return door.send(request);
       },
     });
-    await expect(oauth.begin(oauthRecord('http://1.1.1.1/mcp'), gatewayAddress, 'state')).rejects.toMatchObject({ code: 'egress_denied' });
+    await expect(oauth.discover(oauthRecord('http://1.1.1.1/mcp'))).rejects.toMatchObject({ code: 'egress_denied' });
     expect(requests).toHaveLength(2);
     expect(there.seen).toEqual([]);
   });
@@ -162,24 +166,36 @@ describe('completing a sign-in', () => {
     expect(peers.seenBy('token')).toEqual([]);
   });
 
-  it.each<[string, () => Response]>([
+  const refusal = (error: string) => (): Response => Response.json({ error, error_description: secrets.code }, { status: 400 });
+
+  it.each<[what: string, token: () => Response, field: RegExp]>([
+    ['an error that repeats what was sent', refusal('invalid_grant'), /Sign in again\./],
+    ['an error that is none', refusal(`${secrets.code} !`), /Look into its log\./],
+    ['a resource that it does not know', refusal('invalid_target'), /oauth\.resource/],
+    ['a parameter that it does not take', refusal('invalid_request'), /oauth\.resource .*oauth\.authorize_parameters/],
+    ['scopes that it does not know', refusal('invalid_scope'), /oauth\.scopes/],
+    ['another redirect address', refusal('redirect_uri_mismatch'), /PUBLIC_URL.* oauth\.client_id/],
+    ['a grant that the client may not use', refusal('unsupported_grant_type'), /oauth\.client_id/],
+    ['no JSON', () => new Response(secrets.code), /oauth\.token_url/],
+    ['an answer without a token', () => Response.json({ ok: true }), /oauth\.token_url/],
+    ['a failure', () => new Response(null, { status: 503 }), /oauth\.token_url/],
+    ['a token of another type', () => Response.json({ access_token: secrets.access, token_type: 'DPoP' }), /oauth\.client_id/],
     [
-      'an error that repeats what was sent',
-      () => Response.json({ error: 'invalid_grant', error_description: secrets.code }, { status: 400 }),
+      'a token that breaks a header',
+      () => Response.json({ access_token: `${secrets.access}\r\nx: y`, token_type: 'Bearer' }),
+      /oauth\.scopes/,
     ],
-    ['an error that is none', () => Response.json({ error: `${secrets.code} !` }, { status: 400 })],
-    ['no JSON', () => new Response(secrets.code)],
-    ['a token of another type', () => Response.json({ access_token: secrets.access, token_type: 'DPoP' })],
-    ['a token that breaks a header', () => Response.json({ access_token: `${secrets.access}\r\nx: y`, token_type: 'Bearer' })],
     [
       'a token without an end',
       () => Response.json({ access_token: secrets.access + 'x'.repeat(oauthTokenCharacters), token_type: 'Bearer' }),
+      /oauth\.scopes/,
     ],
-  ])('is refused with %s, in words that hold nothing secret', async (_what, token) => {
+  ])('is refused with %s, in words that name what helps and hold nothing secret', async (_what, token, field) => {
     const { begin, complete } = await setup({ token });
     const { pending } = await begin();
     const error = (await complete(pending).catch((thrown: unknown) => thrown)) as Error;
     expect([error.name, error.cause]).toEqual(['GatewayError', undefined]);
+    expect(error.message).toMatch(field);
     for (const secret of [...Object.values(secrets), pending.verifier])
       expect(`${error.message} ${error.stack ?? ''}`).not.toContain(secret);
   });

@@ -194,7 +194,7 @@ describe('the token of the gateway itself', () => {
     time = 70_000;
     expect(await tokens.tokenFor(shared)).toBe('token 2');
     expect(await Promise.all([1, 2].map(() => tokens.tokenFor(shared, { key: 'token 2' })))).toEqual(['token 3', 'token 3']);
-    await expect(tokens.tokenFor(shared, { key: 'token 3', isFinal: true })).rejects.toThrow('Check scopes');
+    await expect(tokens.tokenFor(shared, { key: 'token 3', isFinal: true })).rejects.toThrow('Check oauth.scopes');
     expect(await tokens.tokenFor({ ...shared, url: 'http://other.test' })).toBe('token 4');
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { OutboundError } from '../../../src/core/errors.ts';
-import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
+import { readText, type OutboundRequest, type OutboundResponse, type SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
@@ -58,6 +58,37 @@ function legacyServer(onCall: Script, { session = 'session-1' } = {}): { send: S
   };
 }
 
+/** The same over the transport of 2024: answers come on the stream that a GET has opened. */
+function sseServer(onCall: Script): { send: SendOutbound; methods: string[] } {
+  const old = legacyServer(onCall);
+  let push: (text: string) => void = () => undefined;
+  async function* events(): AsyncGenerator<Uint8Array> {
+    const waiting: string[] = ['event: endpoint\ndata: /messages\n\n'];
+    let wake = Promise.withResolvers<void>();
+    push = (text) => {
+      waiting.push(text);
+      wake.resolve();
+    };
+    for (;;) {
+      for (const text of waiting.splice(0)) yield* bytesOf(text);
+      await wake.promise;
+      wake = Promise.withResolvers();
+    }
+  }
+  return {
+    methods: old.methods,
+    async send(request) {
+      if (request.method === 'GET') return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: outboundBody(events()) };
+      if (new URL(request.url).pathname !== '/messages') return jsonResponse({}, 405);
+      const { status, headers, body } = await old.send(request);
+      const answer = await readText(body, 100_000);
+      if (status !== 200) return { status, headers, body: outboundBody(bytesOf(answer.text)) };
+      push(`event: message\ndata: ${answer.text}\n\n`);
+      return accepted();
+    },
+  };
+}
+
 async function echoOf(send: SendOutbound, record: Partial<ToolServerRecord> = {}): Promise<Tool> {
   return requireTool(mcpTools({ send, records: [mcpRecord(record)] }), 'echo');
 }
@@ -67,6 +98,33 @@ async function callOn(onCall: Script): Promise<{ outcome: ToolOutcome; methods: 
   const outcome = await callTool(await echoOf(server.send));
   return { outcome, methods: server.methods };
 }
+
+it.each([
+  ['Streamable HTTP', legacyServer],
+  ['HTTP with SSE', sseServer],
+])('a call for which the token lacks scopes was not executed, and says which: over %s', async (_transport, serverOf) => {
+  const server = serverOf(() => ({
+    ...jsonResponse({ error: 'insufficient_scope' }, 403),
+    headers: { 'www-authenticate': 'Bearer error="insufficient_scope", scope="mail.read mail.send"' },
+  }));
+  expect(await callTool(await echoOf(server.send))).toMatchObject({
+    type: 'error',
+    state: 'not_started',
+    message: expect.stringContaining('mail.read mail.send'),
+  });
+  expect(server.methods.filter((method) => method === 'tools/call')).toHaveLength(1);
+});
+
+it('a call in a session that a server over HTTP with SSE has forgotten is sent once more, over a new stream', async () => {
+  let isRestarted = true;
+  const server = sseServer(() => {
+    if (!isRestarted) return undefined;
+    isRestarted = false;
+    return jsonResponse({ error: 'Session not found' }, 404);
+  });
+  expect(await callTool(await echoOf(server.send))).toMatchObject({ type: 'result', value: 'done' });
+  expect(server.methods.filter((method) => method === 'initialize')).toHaveLength(2);
+});
 
 describe('an MCP server over HTTP', () => {
   it('of the new era is called without a session', async () => {

@@ -9,7 +9,15 @@ import type { OpenSignIn, SignIns, SignInServer } from '../../../core/sign-in/si
 import { tokenOf, type Authenticator } from '../../auth/authenticate.ts';
 import { leavingCookie } from './cookies.ts';
 import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
-import { connectedPage, connectPage, type ConnectingPerson, type ConnectLogin, type ConnectPage } from '../../pages/connect-page.ts';
+import {
+  connectedPage,
+  connectPage,
+  lookingUpPage,
+  type ConnectingPerson,
+  type ConnectLogin,
+  type ConnectPage,
+} from '../../pages/connect-page.ts';
+import type { Page } from '../../pages/page.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';
 import { givenKey } from './credentials.ts';
@@ -25,6 +33,10 @@ interface ConnectPageOptions {
 }
 
 type WithLink = { Params: { link: string } };
+
+/** How long a page waits for what a tool server and its authorization server say. Then it appears without, and reloads. */
+const lookUpMs = 1_000;
+const reloadSeconds = 1;
 
 /**
  * `GET /connect/{link}` shows for whom a link connects to which tool server; it changes nothing, because previews of links fetch it too. `POST` takes the
@@ -54,18 +66,19 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     return { path, isThem: found?.id === caller.id, ...(found?.person !== undefined && { person: found.person }) };
   }
 
-  async function aboutSignIn(caller: Caller, { id, asks }: SignInServer): Promise<Pick<ConnectPage, 'signsInAt' | 'further'>> {
-    if (asks !== 'oauth') return {};
-    return { signsInAt: await signIns.whereToSignIn(caller, id), further: await signIns.furtherScopes(caller, id) };
+  /** The page of a link. */
+  async function pageFor(caller: Caller, page: Omit<ConnectPage, 'signsInAt' | 'further'>): Promise<Page> {
+    const { id, asks } = page.server;
+    if (asks !== 'oauth') return connectPage(page);
+    const signsInAt = await signIns.whereToSignIn(caller, id, lookUpMs);
+    if (signsInAt === undefined) return lookingUpPage(page.server, reloadSeconds);
+    return connectPage({ ...page, signsInAt, further: await signIns.furtherScopes(caller, id) });
   }
 
   app.get<WithLink>('/connect/:link', async (request, reply) => {
     const { signIn, caller, server } = await open(request);
     const login = await whoSignsIn(caller, request);
-    return sendPage(
-      reply,
-      connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires, ...(await aboutSignIn(caller, server)), login }),
-    );
+    return sendPage(reply, await pageFor(caller, { who: whoIs(caller, signIn), server, expires: signIn.expires, login }));
   });
 
   app.post<WithLink>('/connect/:link', async (request, reply) => {
@@ -74,10 +87,7 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     const who = whoIs(caller, signIn);
     const login = await whoSignsIn(caller, request);
     const refuse = async (status: number, refused: string): Promise<FastifyReply> => {
-      return sendPage(
-        reply.code(status),
-        connectPage({ who, server, expires: signIn.expires, ...(await aboutSignIn(caller, server)), login, refused }),
-      );
+      return sendPage(reply.code(status), await pageFor(caller, { who, server, expires: signIn.expires, login, refused }));
     };
     const form = parseForm(request.body);
     const isToProve = who.proof === 'key' || (who.proof === 'token' && login?.isThem !== true);

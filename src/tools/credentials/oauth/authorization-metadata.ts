@@ -4,7 +4,7 @@ import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/text/document-url.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
-import { explainOAuthFailure } from './oauth-failure.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 
 /** Limits for a text and a list in metadata: far more than addresses and names need. */
@@ -12,7 +12,9 @@ const maxCharacters = 2_000;
 const maxEntries = 1_000;
 
 /** At the well-known addresses, in the order of the MCP specification; undefined if there is none. @throws GatewayError */
-export async function serverMetadata(issuer: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
+export async function serverMetadata(named: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
+  // Some name the address of the metadata.
+  const issuer = named.replace(/\/\.well-known\/(?:oauth-authorization-server|openid-configuration)(?=\/|$)/, '');
   const parsed = URL.parse(issuer);
   if (parsed === null || (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')) return undefined;
   const { origin, pathname } = parsed;
@@ -55,11 +57,11 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   const stated = textAt(json, 'issuer');
   try {
     const expected = stated !== undefined && isSameButForSlash(stated, issuer) ? stated : issuer;
-    return await processDiscoveryResponse(new URL(expected), Response.json(metadataIn(json)));
+    return await processDiscoveryResponse(new URL(expected), Response.json(metadataIn(json, address)));
   } catch {
     throw new GatewayError(
       'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer; until then, set authorize_url and token_url in oauth.`,
+      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer; until then, set oauth.authorize_url and oauth.token_url of the tool server.`,
     );
   }
 }
@@ -74,8 +76,11 @@ function isSameButForSlash(one: string, other: string): boolean {
   return one.replace(/\/$/, '') === other.replace(/\/$/, '');
 }
 
-/** The members that the gateway uses (RFC 8414, section 2, and OpenID providers). Members of other types or excessive length are ignored. */
-function metadataIn(json: JsonObject): JsonObject {
+/**
+ * The members that the gateway uses (RFC 8414, section 2, and OpenID providers), with addresses that are relative to that of the metadata completed. Members
+ * of other types or excessive length are ignored.
+ */
+function metadataIn(json: JsonObject, address: string): JsonObject {
   const texts = [
     'issuer',
     'authorization_endpoint',
@@ -92,12 +97,15 @@ function metadataIn(json: JsonObject): JsonObject {
   ];
   const flags = ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported'];
   const methods = ownValue(json, 'code_challenge_methods_supported') ?? undefined;
+  const complete = (text: string | undefined): string | undefined =>
+    text?.startsWith('/') === true ? URL.parse(text, address)?.href : text;
   return withoutUndefined({
-    ...Object.fromEntries(texts.map((name) => [name, textAt(json, name)])),
+    ...Object.fromEntries(texts.map((name) => [name, complete(textAt(json, name))])),
     ...Object.fromEntries(lists.map((name) => [name, textsAt(json, name)])),
     ...Object.fromEntries(flags.map((name) => [name, ownValue(json, name) === true])),
     // Anything but a list announces nothing.
-    code_challenge_methods_supported: methods && (textsAt(json, 'code_challenge_methods_supported') ?? []),
+    code_challenge_methods_supported:
+      methods && (textsAt(json, 'code_challenge_methods_supported') ?? []).map((name) => (name === 's256' ? 'S256' : name)),
   });
 }
 
@@ -108,12 +116,12 @@ export async function readJson(address: string, fetch: OAuthFetch): Promise<Json
   try {
     response = await fetch(address, { headers: { accept: 'application/json' } });
   } catch (error) {
-    throw explainOAuthFailure(error, who);
+    throw explainSignInFailure(error, who, 'metadata');
   }
   if (response.status >= 500)
     throw new GatewayError(
       'upstream_error',
-      `${who} failed with HTTP ${response.status} when it was asked for its metadata. Try again later.`,
+      `${who} failed with HTTP ${response.status} when it was asked for its metadata. Try again later, or set oauth.authorize_url and oauth.token_url of the tool server.`,
     );
   if (response.status !== 200) return undefined;
   const json: unknown = await response.json().catch(() => undefined);
@@ -127,7 +135,7 @@ export function requireS256(record: ToolServerRecord, server: AuthorizationServe
   if (isAnnounced || record.oauth?.grant === 'client_credentials') return;
   throw refused(
     record,
-    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others. If it supports S256 all the same, as Microsoft Entra ID does, set authorize_url and token_url in oauth`,
+    `its authorization server ${server.issuer} does not announce PKCE with S256, so an intercepted code could be used by others. If it supports S256 all the same, as Microsoft Entra ID does, set oauth.authorize_url and oauth.token_url`,
   );
 }
 
@@ -138,7 +146,7 @@ export function requireEndpoint(record: ToolServerRecord, server: AuthorizationS
   if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
   throw new GatewayError(
     'upstream_invalid_response',
-    `The authorization server ${server.issuer} of the tool server "${record.id}" has no https address for signing in. Set authorize_url and token_url in oauth.`,
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no https address for signing in. Set oauth.authorize_url and oauth.token_url.`,
   );
 }
 
@@ -151,9 +159,10 @@ export function textAt(object: JsonObject, key: string): string | undefined {
   return typeof value === 'string' && value.length <= maxCharacters ? value : undefined;
 }
 
-/** Undefined for what is no list. */
+/** Undefined for what is no list, and no text, which some servers write instead, with spaces. */
 export function textsAt(object: JsonObject, key: string): string[] | undefined {
-  const value = ownValue(object, key);
+  const given = ownValue(object, key);
+  const value = typeof given === 'string' ? given.split(' ').filter((text) => text !== '') : given;
   if (!Array.isArray(value)) return undefined;
   return value.filter((entry): entry is string => typeof entry === 'string' && entry.length <= maxCharacters).slice(0, maxEntries);
 }

@@ -16,7 +16,7 @@ import {
   textsAt,
 } from './authorization-metadata.ts';
 import { bearerChallenge } from './bearer-challenge.ts';
-import { explainOAuthFailure } from './oauth-failure.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { scopesIn } from '../../definitions/scopes.ts';
 
@@ -29,17 +29,30 @@ export interface FoundAuthorization {
   scopes?: readonly string[];
 }
 
+/** Each costs time if it does not answer. */
+const maxAuthorizationServers = 3;
+
 const protocolVersion = '2025-11-25';
+/** The first version without a beginning: servers that speak only this one, or later ones, refuse `initialize`. */
+const statelessVersion = '2026-07-28';
+const clientInfo = { name: 'toolwharf', version: '1' };
 
 /**
  * What servers that demand a sign-in answer with 401: most of them the beginning of the protocol (MCP specification, "Authorization"), others only the list of tools, or
  * calls. The tool does not exist, so that nothing runs.
  */
 const probes = [
-  { method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } } },
+  { method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo } },
   { method: 'tools/list', params: {} },
   { method: 'tools/call', params: { name: 'toolwharf_asks_where_to_sign_in', arguments: {} } },
 ];
+
+/** What every request of a stateless version says. */
+const statelessMeta = {
+  'io.modelcontextprotocol/protocolVersion': statelessVersion,
+  'io.modelcontextprotocol/clientInfo': clientInfo,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 /**
  * The authorization server of an MCP server: the metadata of the resource (RFC 9728) names it, and its own metadata (RFC 8414, OpenID) describes it.
@@ -53,17 +66,33 @@ export async function discoverForMcp(record: ToolServerRecord, fetch: OAuthFetch
   if (resource === undefined || !isResourceOf(resource, url))
     throw refused(
       record,
-      `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server`,
+      `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server. If that is its address, set it as the url of the tool server; otherwise set oauth.authorize_url and oauth.token_url`,
     );
-  const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
-  const server = await serverMetadata(issuer, fetch);
-  if (server === undefined)
-    throw refused(record, `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set authorize_url and token_url in oauth`);
+  const named = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
+  const server = await firstServer(record, named.length === 0 ? [new URL('/', url).href] : named, fetch);
   requireS256(record, server, { isListNeeded: true });
   const { authorization_endpoint: authorizeUrl = '', token_endpoint: tokenUrl = '' } = server;
   await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
   const scopes = scopesIn(challenge['scope']?.split(' ') ?? textsAt(metadata ?? {}, 'scopes_supported') ?? []);
   return { server, isIssuerKnown: true, resource, scopes };
+}
+
+/** People may sign in at any of the authorization servers that a resource names (RFC 9728, section 2). The first one that works is taken. @throws GatewayError */
+async function firstServer(record: ToolServerRecord, issuers: readonly string[], fetch: OAuthFetch): Promise<AuthorizationServer> {
+  let failure: unknown;
+  for (const issuer of issuers.slice(0, maxAuthorizationServers)) {
+    try {
+      const found = await serverMetadata(issuer, fetch);
+      if (found !== undefined) return found;
+      failure ??= refused(
+        record,
+        `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set oauth.authorize_url and oauth.token_url`,
+      );
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
 }
 
 /** The authorization server that an operator or a document names, with its metadata where it has any. @throws GatewayError */
@@ -74,7 +103,7 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
     if (server === undefined)
       throw refused(
         record,
-        `its document names ${shown(signIn.url)}, which is not the metadata of an OpenID provider. Set authorize_url and token_url in oauth`,
+        `its document names ${shown(signIn.url)}, which is not the metadata of an OpenID provider. Set oauth.authorize_url and oauth.token_url`,
       );
     requireS256(record, server, { isListNeeded: false });
     return { server, isIssuerKnown: true, scopes: signIn.scopes };
@@ -82,7 +111,7 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
   const { authorizeUrl, tokenUrl, scopes } = signIn;
   const issuer = originOf(tokenUrl);
   if (issuer === undefined)
-    throw refused(record, `the token address ${shown(tokenUrl)} is not an http or https address. Set token_url in oauth`);
+    throw refused(record, `the token address ${shown(tokenUrl)} is not an http or https address. Set oauth.token_url`);
   const found = await serverMetadata(issuer, fetch).catch((error: unknown) => {
     // Metadata of another server at this origin does not matter, because the addresses are known.
     if (error instanceof GatewayError && error.code === 'upstream_invalid_response') return undefined;
@@ -115,31 +144,41 @@ async function metadataOfSignIn(
   if (record.oauth?.tokenUrl !== undefined) return undefined;
   throw refused(
     record,
-    `it asks people to sign in at ${issuer} but sends the codes of that server to ${shown(tokenUrl)}, which is not its token address. If this is intended, set authorize_url and token_url in oauth`,
+    `it asks people to sign in at ${issuer} but sends the codes of that server to ${shown(tokenUrl)}, which is not its token address. If this is intended, set oauth.authorize_url and oauth.token_url`,
   );
 }
 
 /** The parameters of the `Bearer` challenge with which the server refuses a request without a token; empty if it gives none. */
 async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthenticateChallengeParameters> {
   let inSession: Record<string, string> = {};
+  let meta: { _meta?: typeof statelessMeta } = {};
   const send = (fields: { method: string; body?: string }): Promise<Response> =>
     fetch(url, {
       ...fields,
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...inSession },
     });
   try {
-    for (const [index, probe] of probes.entries()) {
-      const asked = send({ method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: index + 1, ...probe }) });
+    for (const [index, { method, params }] of probes.entries()) {
+      const message = { jsonrpc: '2.0', id: index + 1, method, params: { ...params, ...meta } };
+      if (meta._meta !== undefined)
+        inSession = { ...inSession, 'mcp-method': method, ...('name' in params && { 'mcp-name': params.name }) };
+      const asked = send({ method: 'POST', body: JSON.stringify(message) });
       // A server that lists openly may still fail at what follows; its metadata may be at the well-known addresses.
       const response = await (index === 0 ? asked : asked.catch(() => undefined));
       if (response?.status === 401) return await bearerChallenge(response.headers.get('www-authenticate') ?? '');
-      if (response === undefined || (index === 0 && !response.ok)) return {};
+      // Some refuse a request without a token as one that is not permitted.
+      const forbidden = response?.status === 403 ? await bearerChallenge(response.headers.get('www-authenticate') ?? '') : {};
+      if (Object.keys(forbidden).length > 0) return forbidden;
+      if (response === undefined || response.status >= 500) return {};
+      if (index > 0) continue;
       const session = response.headers.get('mcp-session-id');
-      if (index === 0) inSession = { 'mcp-protocol-version': protocolVersion, ...(session !== null && { 'mcp-session-id': session }) };
+      const spoken = response.ok ? protocolVersion : statelessVersion;
+      if (!response.ok) meta = { _meta: statelessMeta };
+      inSession = { 'mcp-protocol-version': spoken, ...(session !== null && { 'mcp-session-id': session }) };
     }
     return {};
   } catch (error) {
-    throw explainOAuthFailure(error, `The MCP server ${url}`);
+    throw explainSignInFailure(error, `The MCP server ${url}`, 'tool server');
   } finally {
     if (inSession['mcp-session-id'] !== undefined) await send({ method: 'DELETE' }).catch(() => undefined);
   }
@@ -159,7 +198,7 @@ async function resourceMetadata(url: string, stated: string | undefined, fetch: 
   if (metadata !== undefined || stated === undefined) return metadata;
   throw new GatewayError(
     'upstream_invalid_response',
-    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), but no metadata exists there. Tell its administrator, or set authorize_url and token_url in oauth.`,
+    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), but no metadata exists there. Tell its administrator, or set oauth.authorize_url and oauth.token_url of the tool server.`,
   );
 }
 

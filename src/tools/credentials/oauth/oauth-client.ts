@@ -21,13 +21,15 @@ import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import type { DocumentSignIn } from '../../definitions/opened-server.ts';
 import { requireEndpoint } from './authorization-metadata.ts';
 import { discoverForApi, discoverForMcp, type FoundAuthorization } from './discover-authorization.ts';
-import { explainOAuthFailure, isRefusal, isUnknownClient, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
+import { isRefusal, isUnknownClient, oauthErrorOf, requireAnswerOf, requireAskedServer } from './oauth-failure.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
-import { clientAuthOf, requestSettings } from './request-settings.ts';
+import { requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';
 import { withOfflineAccess } from '../../definitions/scopes.ts';
 import { tokensIn } from './tokens-in.ts';
+import { tryClient } from './try-client.ts';
 
 /** The state between `begin` and `complete`. Plain JSON, and secret: it contains the verifier and, with some servers, the client's secret. */
 export interface PendingAuthorization {
@@ -61,13 +63,13 @@ interface BegunAuthorization {
 
 /** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE), and keeps their tokens good. */
 export interface OAuthClient {
-  /** The origin of the page where people sign in, found by discovery only. @throws GatewayError as `begin` */
-  authorizationServerOf(record: ToolServerRecord): Promise<string>;
   /**
-   * Discovery, and registration if need be. `address`: at which people reach the gateway.
+   * Asks the tool server and its authorization server where people sign in.
    * @throws GatewayError `upstream_…`, `egress_denied` and `conflict`, which say what is wrong with the server or the connection
    */
-  begin(record: ToolServerRecord, address: string, state: string): Promise<BegunAuthorization>;
+  discover(record: ToolServerRecord): Promise<FoundAuthorization>;
+  /** Registers if need be. `address`: at which people reach the gateway. @throws GatewayError as `discover` */
+  beginAt(found: FoundAuthorization, record: ToolServerRecord, browser: { address: string; state: string }): Promise<BegunAuthorization>;
   /**
    * Checks the answer of the authorization server (RFC 9207) and exchanges the code. `state` was checked by the caller.
    * @throws GatewayError `forbidden` if the person or the server refused, `conflict` if the connection has changed, and as `begin`
@@ -111,18 +113,17 @@ class DiscoveringOAuthClient implements OAuthClient {
     this.#registrar = createClientRegistrar({ store: options.clients, publicUrl: options.publicUrl, now: options.now });
   }
 
-  async #discover(record: ToolServerRecord, fetch: OAuthFetch): Promise<FoundAuthorization> {
-    const { oauth = {}, type, url } = record;
-    const { authorizeUrl, tokenUrl } = oauth;
+  async discover(record: ToolServerRecord): Promise<FoundAuthorization> {
+    const { authorizeUrl, tokenUrl } = record.oauth ?? {};
+    const fetch = this.#fetchFor(record);
     const configured: DocumentSignIn | undefined =
       tokenUrl === undefined ? undefined : { type: 'oauth2', authorizeUrl: authorizeUrl ?? '', tokenUrl, scopes: [] };
-    const found = await (configured === undefined && type === 'mcp'
-      ? discoverForMcp(record, fetch)
-      : discoverForApi(record, configured ?? (await this.#documentSignIn(record)), fetch));
-    // Without a resource a token for one MCP server would be good for the others of its authorization server.
-    const resource = oauth.resource === false ? undefined : (oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined));
-    const scopes = oauth.scopes ?? found.scopes;
-    return { server: found.server, isIssuerKnown: found.isIssuerKnown, ...withoutUndefined({ resource, scopes }) };
+    if (configured === undefined && record.type === 'mcp') return discoverForMcp(record, fetch);
+    return discoverForApi(record, configured ?? (await this.#documentSignIn(record)), fetch);
+  }
+
+  #fetchFor(record: ToolServerRecord): OAuthFetch {
+    return createOAuthFetch(this.#options.send, { origin: originOf(record.url) ?? '' }, record.oauth);
   }
 
   async #documentSignIn(record: ToolServerRecord): Promise<DocumentSignIn> {
@@ -132,22 +133,19 @@ class DiscoveringOAuthClient implements OAuthClient {
     if (signIn !== undefined) return { ...signIn, authorizeUrl: toAbsolute(signIn.authorizeUrl), tokenUrl: toAbsolute(signIn.tokenUrl) };
     throw new GatewayError(
       'conflict',
-      `The document of the tool server "${record.id}" does not say where people sign in (a security scheme "oauth2" with the flow authorizationCode, or "openIdConnect"). Set authorize_url and token_url in oauth.`,
+      `The document of the tool server "${record.id}" does not say where people sign in (a security scheme "oauth2" with the flow authorizationCode, or "openIdConnect"). Set oauth.authorize_url and oauth.token_url.`,
     );
   }
 
-  async authorizationServerOf(record: ToolServerRecord): Promise<string> {
-    const fetch = createOAuthFetch(this.#options.send, { origin: originOf(record.url) ?? '' }, record.oauth);
-    const { server } = await this.#discover(record, fetch);
-    return new URL(requireEndpoint(record, server).authorize).origin;
-  }
-
-  async begin(record: ToolServerRecord, address: string, state: string): Promise<BegunAuthorization> {
-    const origin = originOf(record.url) ?? '';
-    const fetch = createOAuthFetch(this.#options.send, { origin }, record.oauth);
-    const { server, isIssuerKnown, resource, scopes } = await this.#discover(record, fetch);
+  async beginAt(
+    found: FoundAuthorization,
+    record: ToolServerRecord,
+    { address, state }: { address: string; state: string },
+  ): Promise<BegunAuthorization> {
+    const { server, isIssuerKnown } = found;
+    const { resource, scopes } = askedFor(record, found);
     const endpoint = requireEndpoint(record, server);
-    const settings = requestSettings(fetch, record.url);
+    const settings = requestSettings(this.#fetchFor(record), record.url);
     const { client, isRegistered, redirectUri } = await this.#registrar.clientFor(record, server, { address, settings });
     const verifier = generateRandomCodeVerifier();
     const wanted = record.oauth?.scopes === undefined ? withOfflineAccess(scopes, server.scopes_supported) : scopes;
@@ -181,14 +179,14 @@ class DiscoveringOAuthClient implements OAuthClient {
         client,
         isRegistered,
         redirectUri,
-        origin,
+        origin: originOf(record.url) ?? '',
         ...withoutUndefined({ revocationEndpoint: server.revocation_endpoint, resource, scopes: wanted }),
       },
     };
   }
 
   async complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential> {
-    const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
+    const { issuer, client: known, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
     if (origin !== originOf(record.url) || record.authType !== 'oauth' || !namesClient(record, pending))
       throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
     const who = `The authorization server ${issuer}`;
@@ -202,15 +200,15 @@ class DiscoveringOAuthClient implements OAuthClient {
       requireAskedServer(pending, parameters);
       parameters.delete('iss');
     }
-    const asClient = { client_id: client.id };
+    const asClient = { client_id: known.id };
     const settings = requestSettings(createOAuthFetch(this.#options.send, { origin }, record.oauth), record.url);
+    const options = { ...settings, additionalParameters: { ...withoutUndefined({ resource }) } };
     try {
       const checked = requireAnswerOf(who, { server, client: asClient, parameters, state: skipStateCheck });
-      const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
-        ...settings,
-        additionalParameters: { ...withoutUndefined({ resource }) },
+      const { tokens, client } = await tryClient({ client: known, isRegistered: pending.isRegistered }, async (auth) => {
+        const answer = await authorizationCodeGrantRequest(server, asClient, auth, checked, redirectUri, pending.verifier, options);
+        return processAuthorizationCodeResponse(server, asClient, answer);
       });
-      const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
       return {
         kind: 'oauth',
         signInId: randomUUID(),
@@ -224,34 +222,37 @@ class DiscoveringOAuthClient implements OAuthClient {
     } catch (error) {
       const isUnknown = isUnknownClient(oauthErrorOf(error));
       if (isUnknown && pending.isRegistered) {
-        await this.#registrar.delete({ issuer, redirectUri }, client.id);
-        throw new GatewayError('conflict', `${who} no longer knows the gateway, which will register again. Begin again.`);
+        await this.#registrar.delete({ issuer, redirectUri }, known.id);
+        throw new GatewayError(
+          'conflict',
+          `${who} no longer knows the gateway, which will register again. Begin again. If this happens again, register it there, and set oauth.client_id of the tool server.`,
+        );
       }
-      throw explainOAuthFailure(error, who);
+      throw explainSignInFailure(error, who, 'tokens');
     }
   }
 
   async refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'> {
     const { binding, tokenEndpoint, refreshToken, resource } = credential;
-    const client = latestClient(record, credential.client);
+    const known = latestClient(record, credential.client);
     if (refreshToken === undefined) return 'refused';
     const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
-    const asClient = { client_id: client.id };
+    const asClient = { client_id: known.id };
     const settings = requestSettings(createOAuthFetch(this.#options.send, binding, record.oauth), record.url);
+    const options = { ...settings, additionalParameters: { ...withoutUndefined({ resource }) } };
+    const isRegistered = credential.registeredFor !== undefined;
     const who = `The authorization server ${binding.issuer}`;
     try {
-      const answer = await refreshTokenGrantRequest(server, asClient, clientAuthOf(client), refreshToken, {
-        ...settings,
-        additionalParameters: { ...withoutUndefined({ resource }) },
-      });
+      const { tokens, client } = await tryClient({ client: known, isRegistered }, async (auth) =>
+        processRefreshTokenResponse(server, asClient, await refreshTokenGrantRequest(server, asClient, auth, refreshToken, options)),
+      );
       const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
-      const tokens = await processRefreshTokenResponse(server, asClient, answer);
       return { ...rest, client, ...tokensIn(tokens, { who, now: this.#options.now() }) };
     } catch (error) {
       if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
-        await this.#registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
+        await this.#registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, known.id);
       if (isRefusal(error)) return 'refused';
-      throw explainOAuthFailure(error, who);
+      throw explainSignInFailure(error, who, 'tokens');
     }
   }
 
@@ -260,39 +261,40 @@ class DiscoveringOAuthClient implements OAuthClient {
   }
 
   async ownToken(record: ToolServerRecord): Promise<SharedToken> {
-    const fetch = createOAuthFetch(this.#options.send, { origin: originOf(record.url) ?? '' }, record.oauth);
-    const { server, resource, scopes } = await this.#discover(record, fetch);
+    const found = await this.discover(record);
+    const { server } = found;
+    const { resource, scopes } = askedFor(record, found);
     const client = configuredClient(record, server);
     if (client === undefined)
-      throw new GatewayError('conflict', `Set client_id and client_secret in oauth of the tool server "${record.id}".`);
+      throw new GatewayError('conflict', `Set oauth.client_id and oauth.client_secret of the tool server "${record.id}".`);
     const parameters = {
       ...withoutUndefined({ resource, scope: scopes === undefined || scopes.length === 0 ? undefined : scopes.join(' ') }),
     };
     const who = `The authorization server ${server.issuer}`;
     const asClient = { client_id: client.id };
     try {
-      const answer = await clientCredentialsGrantRequest(
-        server,
-        asClient,
-        clientAuthOf(client),
-        parameters,
-        requestSettings(fetch, record.url),
+      const settings = requestSettings(this.#fetchFor(record), record.url);
+      const { tokens } = await tryClient({ client, isRegistered: false }, async (auth) =>
+        processClientCredentialsResponse(
+          server,
+          asClient,
+          await clientCredentialsGrantRequest(server, asClient, auth, parameters, settings),
+        ),
       );
-      const tokens = await processClientCredentialsResponse(server, asClient, answer);
       const { accessToken, refreshFrom } = tokensIn(tokens, { who, now: this.#options.now() });
       return { accessToken, ...withoutUndefined({ refreshFrom }) };
     } catch (error) {
-      throw explainOAuthFailure(error, who);
+      throw explainSignInFailure(error, who, 'tokens');
     }
   }
 }
 
-/** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
-function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthorization, parameters: URLSearchParams): void {
-  const asked = [authorizeOrigin, originOf(tokenEndpoint)];
-  if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
-  throw new GatewayError(
-    'forbidden',
-    `The answer comes from a different authorization server than ${authorizeOrigin}, which was asked, so it was not used. Tell the administrator of this gateway.`,
-  );
+/** What tokens are asked for: what the connection says comes before what was found. */
+function askedFor(
+  { oauth = {}, type, url }: ToolServerRecord,
+  found: Pick<FoundAuthorization, 'resource' | 'scopes'>,
+): Pick<FoundAuthorization, 'resource' | 'scopes'> {
+  // Without a resource a token for one MCP server would be good for the others of its authorization server.
+  const resource = oauth.resource === false ? undefined : (oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined));
+  return withoutUndefined({ resource, scopes: oauth.scopes ?? found.scopes });
 }

@@ -9,6 +9,7 @@ import {
   type skipStateCheck,
 } from 'oauth4webapi';
 import { GatewayError, OutboundError } from '../../../core/errors.ts';
+import { originOf } from '../../../shared/text/document-url.ts';
 
 /** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */
 const errorCode = /^[a-z0-9_.-]{1,60}$/i;
@@ -16,16 +17,6 @@ const errorCode = /^[a-z0-9_.-]{1,60}$/i;
 /** Errors of a token endpoint that a later attempt may not meet. */
 const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 const tooManyRequests = 429;
-
-const clientCure = 'Check client_id and client_secret.';
-/** By error code: RFC 6749, section 5.2, and RFC 8707, section 2. */
-const cures: Readonly<Record<string, string | undefined>> = {
-  invalid_client: clientCure,
-  unauthorized_client: clientCure,
-  invalid_grant: 'Sign in again.',
-  invalid_scope: 'Set scopes to those that it knows (in oauth of the tool server).',
-  invalid_target: 'Set resource to one that it knows, or to false if it takes none (in oauth of the tool server).',
-};
 
 /** The error that an authorization server answered the gateway with; undefined for any other failure. */
 export function oauthErrorOf(error: unknown): string | undefined {
@@ -57,7 +48,7 @@ export function requireAnswerOf(who: string, { server, client, parameters, state
   const refuse = (reason: string): GatewayError =>
     new GatewayError(
       'forbidden',
-      `Your browser returned an answer that does not come from ${who}: ${reason}. It was not used. Begin again.`,
+      `${who} cannot have given the answer that your browser returned: ${reason}. It was not used. Begin again.`,
     );
   try {
     const checked = validateAuthResponse(server, client, parameters, state);
@@ -69,27 +60,47 @@ export function requireAnswerOf(who: string, { server, client, parameters, state
   throw refuse('it does not have one code');
 }
 
+/** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
+export function requireAskedServer(
+  { authorizeOrigin, tokenEndpoint }: { authorizeOrigin: string; tokenEndpoint: string },
+  parameters: URLSearchParams,
+): void {
+  const asked = [authorizeOrigin, originOf(tokenEndpoint)];
+  if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
+  throw new GatewayError(
+    'forbidden',
+    `The answer comes from a different authorization server than ${authorizeOrigin}, which was asked, so it was not used. Tell the administrator of this gateway, who can check oauth.authorize_url of the tool server.`,
+  );
+}
+
+/** What helps; `code`: of the answer that is an error of OAuth. Undefined if nothing is known that does. */
+export type CureOf = (code: string | undefined) => string | undefined;
+
 /**
  * What went wrong between the gateway and an authorization server; `who` names that. Messages and causes of the library are not passed on where they may
  * hold what was sent or received.
  */
-export function explainOAuthFailure(error: unknown, who: string): GatewayError {
+export function explainOAuthFailure(error: unknown, who: string, cureOf: CureOf = () => undefined): GatewayError {
   if (error instanceof GatewayError) return error;
-  if (error instanceof OutboundError) {
-    if (error.failure === 'denied') return new GatewayError('egress_denied', error.message);
-    return new GatewayError(error.failure === 'timeout' ? 'upstream_timeout' : 'upstream_unreachable', `${who}: ${error.message}`);
-  }
+  if (error instanceof OutboundError && error.failure === 'denied') return new GatewayError('egress_denied', error.message);
+  const withCure = (code: GatewayError['code'], message: string, otherwise?: string): GatewayError => {
+    const cure = cureOf(error instanceof ResponseBodyError || error instanceof AuthorizationResponseError ? codeIn(error) : undefined);
+    return new GatewayError(code, [message, cure ?? otherwise].filter((text) => text !== undefined).join(' '));
+  };
+  if (error instanceof OutboundError)
+    return withCure(error.failure === 'timeout' ? 'upstream_timeout' : 'upstream_unreachable', `${who}: ${error.message}`);
   if (error instanceof DOMException && error.name === 'TimeoutError')
-    return new GatewayError('upstream_timeout', `${who} did not answer in time. Try again later.`);
+    return withCure('upstream_timeout', `${who} did not answer in time. Try again later.`);
   if (error instanceof AuthorizationResponseError)
-    return new GatewayError('forbidden', `${who} denied access: it answered "${codeIn(error)}". Begin again, or ask its administrator.`);
+    return withCure('forbidden', `${who} denied access: it answered "${codeIn(error)}". Begin again, or ask its administrator.`);
   if (error instanceof ResponseBodyError)
-    return new GatewayError(
+    return withCure(
       'upstream_rejected',
-      `${who} rejects the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Look into its log.'}`,
+      `${who} rejects the request: it answered "${codeIn(error)}" (HTTP ${error.status}).`,
+      'Look into its log.',
     );
   const reason = reasonOf(error) ?? 'it cannot be read';
-  return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);
+  return withCure('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);
 }
 
 function reasonOf(error: unknown): string | undefined {

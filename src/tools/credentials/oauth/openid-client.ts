@@ -22,7 +22,7 @@ import { keptFor } from '../../../shared/async/kept-for.ts';
 import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { readMetadata } from './authorization-metadata.ts';
-import { explainOAuthFailure, isRefusal, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
+import { explainOAuthFailure, isRefusal, requireAnswerOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { configuredClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
@@ -143,7 +143,7 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
         const tokens = await processAuthorizationCodeResponse(server, asClient, response, { expectedNonce: nonce, requireIdToken: true });
         return tokensIn(tokens);
       } catch (error) {
-        throw withCure(explainOAuthFailure(error, who), oauthErrorOf(error) ?? answer.get('error'));
+        throw explainOAuthFailure(error, who, (code) => cures.get(code ?? ''));
       }
     },
 
@@ -201,11 +201,6 @@ const cures: ReadonlyMap<string, string> = new Map(
     unauthorized_client: 'Allow the client the authorization code flow there.',
   }),
 );
-
-function withCure(error: GatewayError, code: string | null): GatewayError {
-  const cure = cures.get(code ?? '');
-  return cure === undefined ? error : new GatewayError(error.code, `${error.message} ${cure}`, { cause: error });
-}
 
 function textIn(claims: ReturnType<typeof getValidatedIdTokenClaims>, name: string): string | undefined {
   const value = claims?.[name];

@@ -13,18 +13,35 @@ const absentIfEmpty: ReadonlySet<string> = new Set(['client_secret', 'refresh_to
  */
 export async function readableAnswer(response: Response, { usesIdToken }: { usesIdToken: boolean }): Promise<Response> {
   response.headers.delete('www-authenticate');
-  const json: unknown = await response
-    .clone()
-    .json()
-    .catch(() => undefined);
-  if (!isJsonObject(json)) return response;
-  const fields = Object.entries(json).filter(
+  const json = await objectIn(response);
+  if (json === undefined) return response;
+  const fields = Object.entries(withTokens(json)).filter(
     ([name, value]) => value !== null && !(value === '' && absentIfEmpty.has(name)) && (usesIdToken || name !== 'id_token'),
   );
   const answer = Object.fromEntries(fields);
   return Response.json(answer['client_id'] === undefined ? toTokens(answer) : toRegistration(answer), {
     status: statusOf(response.status, answer),
   });
+}
+
+/** Its JSON, or its form, in which servers of before RFC 6749 answer. Undefined for anything else. */
+async function objectIn(response: Response): Promise<JsonObject | undefined> {
+  if (response.headers.get('content-type')?.startsWith('application/x-www-form-urlencoded') === true)
+    return Object.fromEntries(new URLSearchParams(await response.clone().text()));
+  const json: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  return isJsonObject(json) ? json : undefined;
+}
+
+/** Some put the tokens into an object of the answer: Slack those of people into `authed_user`. */
+function withTokens(json: JsonObject): JsonObject {
+  if (json['access_token'] !== undefined) return json;
+  const inner = Object.values(json)
+    .filter(isJsonObject)
+    .filter((value) => typeof value['access_token'] === 'string');
+  return inner.length === 1 ? (inner[0] ?? json) : json;
 }
 
 /** GitHub and others give errors as a success. A registration is a 201 (RFC 7591, section 3.2.1), and tokens are a 200 (RFC 6749, section 5.1). */
@@ -36,7 +53,9 @@ function statusOf(status: number, { error, access_token: token, client_id: clien
 
 /** RFC 7591, section 3.2.1: a secret without an expiry date is not valid, but it works. */
 function toRegistration(answer: JsonObject): JsonObject {
-  const { client_secret_expires_at: expires, ...rest } = answer;
+  const { client_secret_expires_at: expires, ...others } = answer;
+  const { client_id: id } = others;
+  const rest = typeof id === 'number' ? { ...others, client_id: String(id) } : others;
   return rest['client_secret'] === undefined ? rest : { ...rest, client_secret_expires_at: toCount(expires) ?? 0 };
 }
 

@@ -1,12 +1,20 @@
-import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse, type AuthorizationServer } from 'oauth4webapi';
+import {
+  dynamicClientRegistrationRequest,
+  processDynamicClientRegistrationResponse as processAnswer,
+  type AuthorizationServer,
+} from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../../core/sign-in/oauth-clients.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
-import { explainOAuthFailure } from './oauth-failure.ts';
+import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
+import { explainSignInFailure } from './oauth-cures.ts';
+import { oauthErrorOf } from './oauth-failure.ts';
 import type { RequestSettings } from './request-settings.ts';
+
+type ClientMetadata = Parameters<typeof dynamicClientRegistrationRequest>[1];
 
 interface ClientRegistrarOptions {
   store: OAuthClientStore;
@@ -49,12 +57,12 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
     const method = methodOf(server.token_endpoint_auth_methods_supported, true);
     try {
       const metadata = { ...aboutClient(registrationKey.redirectUri), token_endpoint_auth_method: method };
-      const registered = await processDynamicClientRegistrationResponse(await dynamicClientRegistrationRequest(server, metadata, settings));
+      const registered = await registerPlainly(server, metadata, settings);
       const { client_id: id, client_secret: secret, client_secret_expires_at: expires } = registered;
       if (!isUsable(id) || (secret !== undefined && !isUsable(secret)))
         throw new GatewayError(
           'upstream_invalid_response',
-          `Registering with the authorization server ${server.issuer} returned an id or a secret that cannot be sent or is too long.`,
+          `Registering with the authorization server ${server.issuer} returned an id or a secret that cannot be sent or is too long. Register the gateway there by hand, and set oauth.client_id and oauth.client_secret of the tool server.`,
         );
       const given = methodFrom(registered['token_endpoint_auth_method']) ?? method;
       return await store.findOrAdd(registrationKey, {
@@ -64,10 +72,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
         ...(typeof expires === 'number' && expires > 0 && { expires: expires * 1_000 }),
       });
     } catch (error) {
-      const failure = explainOAuthFailure(error, `Registering with the authorization server ${server.issuer}`);
-      if (failure.code !== 'upstream_rejected' && failure.code !== 'upstream_invalid_response') throw failure;
-      const cure = 'If it keeps doing so, register the gateway there, and set client_id and client_secret in oauth of the tool server.';
-      throw new GatewayError(failure.code, `${failure.message} ${cure}`);
+      throw explainSignInFailure(error, `Registering with the authorization server ${server.issuer}`, 'registration');
     }
   }
 
@@ -84,7 +89,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
       if (server.registration_endpoint === undefined)
         throw new GatewayError(
           'conflict',
-          `The authorization server ${server.issuer} does not support dynamic registration. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
+          `The authorization server ${server.issuer} does not support dynamic registration. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set oauth.client_id, and oauth.client_secret if it gives one, of the tool server "${record.id}".`,
         );
       const registrationKey = { issuer: server.issuer, redirectUri };
       const key = JSON.stringify(registrationKey);
@@ -94,6 +99,23 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
     },
     delete: (registrationKey, clientId) => store.delete(registrationKey, clientId),
   };
+}
+
+/** For a server that refuses something in the metadata, once more with only what every server has to know (RFC 7591, section 2). */
+async function registerPlainly(
+  server: AuthorizationServer,
+  metadata: ClientMetadata,
+  settings: RequestSettings,
+): ReturnType<typeof processAnswer> {
+  const register = async (about: ClientMetadata): ReturnType<typeof processAnswer> =>
+    processAnswer(await dynamicClientRegistrationRequest(server, about, settings));
+  try {
+    return await register(metadata);
+  } catch (error) {
+    if (oauthErrorOf(error) !== 'invalid_client_metadata') throw error;
+    const { client_name, redirect_uris, token_endpoint_auth_method } = metadata;
+    return register(withoutUndefined({ client_name, redirect_uris, token_endpoint_auth_method }));
+  }
 }
 
 /** Undefined if the connection names none. */

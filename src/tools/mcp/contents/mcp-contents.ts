@@ -219,7 +219,8 @@ function charactersOf(value: JsonValue): number {
   return Object.values(value).reduce<number>((sum, child) => sum + charactersOf(child ?? null), 0);
 }
 
-function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: string): GatewayError {
+function toGatewayError(record: ToolServerRecord, { kind, isUnknownResource }: McpFailure, reason: string): GatewayError {
+  if (isUnknownResource === true) return new GatewayError('not_found', `The MCP server "${record.id}" has no such resource: ${reason}`);
   switch (kind) {
     case 'answered':
       return new GatewayError('upstream_rejected', `The MCP server "${record.id}" rejected the request: ${reason}`);

@@ -9,6 +9,7 @@ import type { CallScopes } from '../call-scope.ts';
 import { requestIdIn, type AnswerWatch } from '../incoming-messages.ts';
 import type { McpPeer } from '../mcp-peer.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
+import { withExplainedStatuses } from './explained-statuses.ts';
 import { createOutboundFetch, mcpConnectTimeoutMs, type OutboundFetchOptions } from './outbound-fetch.ts';
 import { recordingOf } from './record-messages.ts';
 
@@ -73,7 +74,11 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
       createTransport: () => new StreamableHTTPClientTransport(url, { fetch }),
     },
     // The SDK deprecates this transport in favour of the first one, but servers of 2024 speak only this one.
-    { isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch: createOutboundFetch(options) }) },
+    {
+      isLegacy: true,
+      connectTimeoutMs,
+      createTransport: () => new SSEClientTransport(url, { fetch: withExplainedStatuses(createOutboundFetch(options)) }),
+    },
   ];
 };
 
