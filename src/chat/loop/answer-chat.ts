@@ -17,6 +17,7 @@ import { chooseMode, modeName, parseMode, withoutNativeCalls, type Mode, type Mo
 import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-tools.ts';
 import { findTaskModel } from '../modes/prompt/task-model.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import { questionBefore } from '../suspend/turn-places.ts';
 import { sourceOfFile } from '../tool-calls/cite-sources.ts';
 import { keepThoughts } from '../thoughts/keep-thoughts.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
@@ -249,7 +250,8 @@ function saverFor({ request, run, services, model }: PreparedChat, answering: ()
   const { callIdSeed, returnsThoughts } = request;
   return (calls, messages) => {
     const turn = { model: answering().id ?? model.record.id, calls, messages, returnsThoughts };
-    return callIdSeed === undefined ? continuations.save(run.caller, turn) : continuations.saveDerived(run.caller, callIdSeed, turn);
+    if (callIdSeed === undefined) return continuations.save(run.caller, turn);
+    return continuations.saveByPlace(run.caller, { seed: callIdSeed, question: questionBefore(request.messages) }, turn);
   };
 }
 

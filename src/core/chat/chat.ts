@@ -16,6 +16,8 @@ export interface ToolCall {
   arguments: string;
   /** The client's own id of a call that it has returned, where `id` follows from the conversation. */
   sentId?: string;
+  /** Where the call is, in a wire format that can do without ids: what identifies the conversation before it, and its position in its turn. */
+  place?: { seed: string; position: number };
   /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
   extra?: JsonObject;
 }
