@@ -123,6 +123,7 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
     approvalTimeoutMs: config.approvalTimeoutMs,
     decidedRuns: parts.decidedRuns,
     storages: { [responses.name]: createResponseStorage(parts.storedResponses) },
+    repeated: parts.repeated,
     interruptChat: parts.interruptChat,
     limiter,
     answerToSession: parts.answerToSession,

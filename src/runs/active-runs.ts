@@ -1,4 +1,4 @@
-import type { DecidedCall, RunProgress, RunSuspension, RunSuspensions, WaitingRun } from '../core/runs/suspended-run.ts';
+import type { DecidedCall, FailedRun, RunProgress, RunSuspension, RunSuspensions, WaitingRun } from '../core/runs/suspended-run.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import type { ChatMessage, ChatRequest } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -22,10 +22,12 @@ import type { RunStage, RunStarter, StartedRun } from './started-run.ts';
  */
 export interface ActiveRuns {
   /**
-   * Aborting the controller ends the run. Every started run has to be streamed.
+   * Aborting the controller ends the run. Every started run has to be streamed. `behind`: the failed run that it continues, which its caller has claimed.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
    */
-  start: (request: ChatRequest, who: RunStarter) => StartedRun;
+  start: (request: ChatRequest, who: RunStarter, behind?: FailedRun) => StartedRun;
+  /** The requests of this caller that are answered now. */
+  requestsOf: (callerId: string) => ChatRequest[];
   /** Resumes a suspended run, under its id, for the caller who decided. @throws GatewayError as `start` */
   resume: (run: WaitingRun, decided: readonly DecidedCall[], who: RunStarter) => Promise<StartedRun>;
   /** Checks what `start` checks. @throws GatewayError as `start` */
@@ -120,7 +122,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
   }
 
   return {
-    start(sent, who) {
+    start(sent, who, behind) {
       const request = acceptRequest(sent);
       const { caller } = who;
       requireReady(caller, request);
@@ -131,8 +133,10 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
-        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress });
-      return launch({ runId, request, who, recorder, transcript: [], suspensionWith, size, model });
+        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress }, behind);
+      const transcript = [...(behind?.transcript ?? [])];
+      const answered = behind === undefined ? request : answeredBehind(behind, request);
+      return launch({ runId, request: answered, asked: request, who, recorder, transcript, suspensionWith, size, model });
     },
     async resume(run, decided, who) {
       const { caller } = who;
@@ -151,6 +155,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
       });
     },
     requireReady,
+    requestsOf: (callerId) => running.requestsOf(callerId),
     whenOver: (runId, timeoutMs) => running.whenOver(runId, timeoutMs),
     countRunning: () => running.count,
     cancel(runId, caller) {
@@ -185,6 +190,13 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
+}
+
+/** The request as the failed run answered it, perhaps after a hand-off, with what this answer has of its own. */
+function answeredBehind({ request }: FailedRun, { stream, reply, messageId, sessionId, store, warnings }: ChatRequest): ChatRequest {
+  const { store: _store, warnings: _warnings, ...answered } = request;
+  const own = { ...(reply && { reply }), ...(store && { store }), ...(warnings && { warnings }) };
+  return { ...answered, stream, messageId, sessionId, ...own };
 }
 
 /** For a message with `interrupt`. */

@@ -1,4 +1,5 @@
-import type { ChatEvent, ChatMessage, Source } from '../core/chat/chat.ts';
+import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
+import { GatewayError } from '../core/errors.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
@@ -19,6 +20,8 @@ export interface RunToLaunch extends RunOrigin {
   /** What a resumed run has added to the conversation before. */
   transcript: ChatMessage[];
   suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
+  /** As the client has sent it, if the run continues a failed one, whose request may have changed. */
+  asked?: ChatRequest;
   /** As the client's request named it; `request` may name a preset that the run was handed off to. */
   model: string;
   /** The size of the request, from `sizeOf`. */
@@ -36,7 +39,7 @@ export interface LaunchServices {
 
 /** Makes the run ready to be streamed. `onEnd` is called when it has ended, with the entry that this returns for the table of active runs. */
 export function launchRun(
-  { runId, request, who, recorder, transcript, suspensionWith, model, size, earlier }: RunToLaunch,
+  { runId, request, asked = request, who, recorder, transcript, suspensionWith, model, size, earlier, resumed }: RunToLaunch,
   { services, sessionEvents, metrics }: LaunchServices,
   onEnd: (entry: RunningRun) => void,
 ): { entry: RunningRun; started: StartedRun } {
@@ -53,7 +56,7 @@ export function launchRun(
   const { whenOver } = end;
   const thoughts = new RunThoughts(services.thoughtSeals, caller.id, model);
   const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests, thoughts };
-  const entry: RunningRun = { id: runId, callerId: caller.id, size, request, transcript, controller, calls, end };
+  const entry: RunningRun = { id: runId, callerId: caller.id, size, request: asked, transcript, controller, calls, end };
   // Chats over a socket (without `reply`) send their events there themselves.
   const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
 
@@ -65,6 +68,12 @@ export function launchRun(
       thoughts.note(event.event);
     }
     if (event.type === 'source' && suspension !== undefined) sources.push(event.source);
+  }
+
+  function onFailure(error: unknown): Promise<void> | undefined {
+    // Nobody repeats a request that they have cancelled or left.
+    const isOfBackend = error instanceof GatewayError && !signal.aborted;
+    return isOfBackend ? suspension?.keepForRepeat() : undefined;
   }
 
   function onRunEnd(ending: RunEnding): void {
@@ -83,7 +92,7 @@ export function launchRun(
   const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
   const answerResumed = (emit: Emit<ChatEvent>): Promise<void> => settling(suspension, keepFailedRun(answer, run, emit), signal);
   const stream = (emit: Emit<ChatEvent>): Promise<void> =>
-    reportRun(suspension?.resumed === undefined ? answer : answerResumed, { signal, observer: { onEvent, onEnd: onRunEnd }, emit });
+    reportRun(resumed === undefined ? answer : answerResumed, { signal, observer: { onEvent, onFailure, onEnd: onRunEnd }, emit });
   return { entry, started: { run, stats, stream } };
 }
 

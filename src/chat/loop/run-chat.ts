@@ -10,6 +10,7 @@ import { betweenRounds, isAmidRound, resumedRound, turnOf, type LoopCheckpoint, 
 import { suspendRun } from '../suspend/suspend-run.ts';
 import { createDuplicateCallGuard, type DuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
+import { ranIn } from '../tool-calls/ran-calls.ts';
 import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts';
 import { limitReached, runRound, usageEvents, type ToolRound } from '../tool-calls/run-round.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
@@ -180,8 +181,9 @@ async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop)
   const gatewayCalls = calls.filter(({ call }) => !chat.callerNames.has(call.name));
   // The client is gone: approved calls have not started yet, and can be resumed later.
   if (suspension?.resumed !== undefined) signal.throwIfAborted();
-  suspension?.resumed?.setCheckpoint(undefined);
+  suspension?.setCheckpoint(undefined);
   const results = await runRound(gatewayCalls, roundOf(gatewayCalls, loop, resumed), emit);
+  suspension?.noteRan(ranIn(results, offer.tools));
   if (signal.aborted) transcript.recordInterrupted(messagesOfRound(turn, all, results));
   signal.throwIfAborted();
   if (results.some(({ suspended }) => suspended !== undefined)) {
@@ -270,9 +272,9 @@ function canCallAgain({ choice }: ChatRun): boolean {
   return choice.path !== 'prompt' && !choice.isSingleCall;
 }
 
-/** If a resumed run fails, it continues from here, with the next model request. */
+/** If the run fails and comes again, it continues from here, with the next model request. */
 function keepCheckpoint(loop: Loop): void {
-  loop.chat.settings.run.suspension?.resumed?.setCheckpoint(() => betweenRounds(stateOf(loop)));
+  loop.chat.settings.run.suspension?.setCheckpoint(() => betweenRounds(stateOf(loop)));
 }
 
 function stateOf({ chat, offer, transcript, guard, budget, isChoiceOpen }: Loop): LoopState {

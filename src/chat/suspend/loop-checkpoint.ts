@@ -87,7 +87,9 @@ function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ..
 }
 
 /** Takes the checkpoint of a resumed run with its sources; only the first caller gets it. @throws GatewayError `conflict` */
-export function takeLoopCheckpoint({ suspension }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[] } | undefined {
+export function takeLoopCheckpoint({
+  suspension,
+}: RunContext): { loop: LoopCheckpoint; sources: readonly Source[]; ran?: readonly string[] } | undefined {
   const taken = suspension?.resumed?.takeCheckpoint();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 2)
@@ -95,7 +97,7 @@ export function takeLoopCheckpoint({ suspension }: RunContext): { loop: LoopChec
       'conflict',
       'This run was suspended by another version of the gateway, so this one cannot resume it. Send the chat request again.',
     );
-  return { loop: taken.loop as unknown as LoopCheckpoint, sources: taken.sources };
+  return { ...taken, loop: taken.loop as unknown as LoopCheckpoint };
 }
 
 /** Whether it was taken within a round; otherwise the model is requested next. */

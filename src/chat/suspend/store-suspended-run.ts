@@ -1,17 +1,21 @@
-import type {
-  AwaitedCalls,
-  DecidedCall,
-  RunSuspension,
-  RunSuspensions,
-  WaitingCall,
-  WaitingRun,
-  WaitingRunStore,
+import {
+  failedRunPrefix,
+  type AwaitedCalls,
+  type DecidedCall,
+  type FailedRun,
+  type RanCall,
+  type RunSuspension,
+  type RunSuspensions,
+  type WaitingCall,
+  type WaitingRun,
+  type WaitingRunStore,
 } from '../../core/runs/suspended-run.ts';
 import { approvalPagePath, type PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf, type ConnectingCall, type MakeConnectLink, type PendingConnect } from '../../core/user-input/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
-import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
+import type { ChatMessage, ChatRequest, Source } from '../../core/chat/chat.ts';
+import type { FailedRuns } from './failed-runs.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
 import { createResumedRun, type TrackedRun } from './resumed-run.ts';
 
@@ -39,6 +43,7 @@ export interface ApprovalLinkSigner {
 
 interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'save' | 'prune' | 'close'>;
+  failedRuns: Pick<FailedRuns, 'keep' | 'keyOf' | 'nextExpiry'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;
   makeConnectLink: MakeConnectLink;
@@ -69,12 +74,12 @@ interface Resumption {
 /** Suspends runs until a decision: the run is stored first, then the tokens are emitted. */
 export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspensions {
   return {
-    begin: (run) => new StoredSuspension({ ...run, model: run.request.model }, options),
+    begin: (run, behind) => new StoredSuspension({ ...run, model: run.request.model }, options, behind && { behind }),
     resume(waited, decided, progress) {
       const resumed = createResumedRun(waited, decided);
       // A second retry uses the decisions of the first.
       const resumption = { waited, decided: waited.again?.decided ?? [...decided], resumed };
-      return new StoredSuspension({ ...waited, ...progress }, options, resumption);
+      return new StoredSuspension({ ...waited, ...progress }, options, { resumption });
     },
   };
 }
@@ -89,13 +94,26 @@ class StoredSuspension implements RunSuspension {
   #request: ChatRequest;
   /** It ended in another wait, so there is no end of it to store. */
   #isWaiting = false;
+  /** The failed run that it continues. */
+  readonly #behind: FailedRun | undefined;
+  #checkpoint: (() => JsonObject) | undefined;
+  readonly #ran: Set<string>;
+  #hasWritten: boolean;
 
-  constructor(run: RunUnderWay, options: RunSuspensionsOptions, resumption?: Resumption) {
+  constructor(
+    run: RunUnderWay,
+    options: RunSuspensionsOptions,
+    { resumption, behind }: { resumption?: Resumption; behind?: FailedRun } = {},
+  ) {
     this.#run = run;
     this.#options = options;
-    this.#request = run.request;
+    this.#request = behind?.request ?? run.request;
     this.#resumption = resumption;
-    if (resumption !== undefined) this.resumed = resumption.resumed;
+    this.#behind = behind;
+    this.#ran = new Set(behind?.failed.ran);
+    this.#hasWritten = behind !== undefined;
+    const resumed = resumption?.resumed ?? (behind && createResumedRun(behind, []));
+    if (resumed !== undefined) this.resumed = resumed;
   }
 
   answers(request: ChatRequest): void {
@@ -133,8 +151,7 @@ class StoredSuspension implements RunSuspension {
     const { waited, decided } = this.#resumption;
     const { loop, left } = checkpoint;
     const { transcript } = this.#run;
-    // Once the run has emitted the earlier sources again, they are the first of the new list.
-    const sources = this.#run.sources.length < waited.sources.length ? waited.sources : [...this.#run.sources];
+    const sources = allSources(this.#run.sources, waited.sources);
     // The same tokens stay valid until the same time.
     const waiting: WaitingRun = { ...waited, request: this.#request, sources, loop, transcript: [...transcript], again: { decided, left } };
     try {
@@ -145,6 +162,40 @@ class StoredSuspension implements RunSuspension {
     }
     this.isSuspended = true;
     return true;
+  }
+
+  setCheckpoint(loop: (() => JsonObject) | undefined): void {
+    this.#checkpoint = loop;
+    this.resumed?.setCheckpoint(loop);
+  }
+
+  noteRan(calls: readonly RanCall[]): void {
+    for (const { label, writes } of calls) {
+      this.#ran.add(label);
+      this.#hasWritten ||= writes;
+    }
+  }
+
+  async keepForRepeat(): Promise<void> {
+    const loop = this.isSuspended || !this.#hasWritten ? undefined : this.#checkpoint?.();
+    const run = this.#run;
+    // A run that failed after a decision is continued by the same decision.
+    if (loop === undefined || this.#resumption !== undefined || run.request.resumesFailed === false) return;
+    const { failedRuns, newId } = this.#options;
+    const key = this.#behind?.failed.key ?? (await failedRuns.keyOf(run.caller.id, run.request));
+    await failedRuns.keep({
+      id: `${failedRunPrefix}${run.id}`,
+      callerId: run.caller.id,
+      waitId: newId(),
+      expires: failedRuns.nextExpiry(),
+      model: run.model,
+      request: this.#request,
+      calls: [],
+      sources: allSources(run.sources, this.#behind?.sources),
+      loop,
+      transcript: [...run.transcript],
+      failed: { key, ran: [...this.#ran] },
+    });
   }
 
   async abandon(): Promise<void> {
@@ -178,6 +229,11 @@ class StoredSuspension implements RunSuspension {
   }
 }
 
+/** Once a resumed run has emitted the earlier sources again, they are the first of the new list. */
+function allSources(emitted: readonly Source[], earlier: readonly Source[] = []): Source[] {
+  return [...(emitted.length < earlier.length ? earlier : emitted)];
+}
+
 /** @throws GatewayError `overloaded` if the store is full */
 async function save(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunSuspensionsOptions): Promise<void> {
   await store.prune(now());
@@ -195,7 +251,8 @@ async function save(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
       'Too many runs wait for approvals and sign-ins. Decide or cancel some of them (GET /api/runs), then ask again.',
     );
   }
-  if (saved.givenUp.length > 0) await onGivenUp(saved.givenUp);
+  const givenUp = saved.givenUp.filter((id) => !id.startsWith(failedRunPrefix));
+  if (givenUp.length > 0) await onGivenUp(givenUp);
   // The run's log must be readable before anyone can decide.
   await flushLog();
 }

@@ -173,6 +173,10 @@ export interface ChatRequest {
   returnsThoughts?: true;
   /** Only one call of the caller's functions is returned at a time, because its wire format has room for one. */
   returnsOneCall?: true;
+  /** The key with which the client marks a request and its repetitions. */
+  idempotencyKey?: string;
+  /** The request does not continue a failed run, and is not continued itself. */
+  resumesFailed?: false;
   /** What the request asked for and does not get; the run emits it. */
   warnings?: readonly CallerWarning[];
   /**

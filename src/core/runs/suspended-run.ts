@@ -95,6 +95,22 @@ interface SuspendedState {
   again?: { decided: DecidedCall[]; left: DecidedCall[] };
 }
 
+/**
+ * A run that failed by its backend's fault behind a call that writes, until its request comes again. Plain JSON, and as secret as a suspended run. Its id
+ * is in the store only, and begins with `failedRunPrefix`.
+ */
+export type FailedRun = SuspendedState & { calls: []; connect?: never; failed: Failure };
+
+/** What distinguishes a failed run in the store; no run has an id with it. */
+export const failedRunPrefix = 'failed:';
+
+interface Failure {
+  /** Of the request that has to come again, from `RepeatKeys`. */
+  key: string;
+  /** The names under which the calls that have run are cited. */
+  ran: string[];
+}
+
 export interface DecidedCall {
   call: WaitingCall;
   answer: ApprovalAnswer;
@@ -137,12 +153,12 @@ export interface WaitingBounds {
 export type SaveResult = { type: 'saved'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
 
 /**
- * Stores suspended runs, encrypted.
+ * Stores suspended runs, encrypted, and failed ones beside them, which only `claimFailed` finds.
  * @throws GatewayError `storage_unavailable`
  */
 export interface WaitingRunStore {
-  /** Adds a run, or reopens the one of this id. Resolves when it is durable. */
-  save(run: WaitingRun, bounds: WaitingBounds): Promise<SaveResult>;
+  /** Adds a run, or reopens the one of this id. Resolves when it is durable. A failed run is refused if there is no room: no other makes room for it. */
+  save(run: WaitingRun | FailedRun, bounds: WaitingBounds): Promise<SaveResult>;
   /** Cheap, as nothing is decrypted. Undefined if no run of that id was suspended in the last day. */
   findHead(id: string): Promise<WaitHead | undefined>;
   /** Undefined also for a run that cannot be decrypted with the current secret. */
@@ -151,6 +167,10 @@ export interface WaitingRunStore {
   decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
   /** Closes a run, so that it cannot be resumed; false when it is not open. `waitId`: only if it is still open in this suspension. */
   close(id: string, waitId?: string): Promise<boolean>;
+  /** Takes the failed run that was stored first under this key and has not expired at this time out of the store, so that nobody else can. */
+  claimFailed(key: string, time: number): Promise<FailedRun | undefined>;
+  /** The callers who have failed runs that have not expired at this time, and when the last of these expires. */
+  callersWithFailed(time: number): Promise<{ callerId: string; expires: number }[]>;
   /** Ids of open runs that have not expired at this time. */
   openIds(time: number): Promise<string[]>;
   /** Ids of this caller's open runs of a conversation (`conversationOf`). */
@@ -185,15 +205,30 @@ export interface RunSuspension {
   settle(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void>;
   /** Stores a run that failed after its calls were decided, so that sending the decision again resumes it; false if there is nothing to store. */
   keepForRetry(): Promise<boolean>;
+  /** Sets where the run could continue if it failed now; undefined while calls run, which must not run again. */
+  setCheckpoint(loop: (() => JsonObject) | undefined): void;
+  /** Notes calls that have run. */
+  noteRan(calls: readonly RanCall[]): void;
+  /** Stores a run that failed by its backend's fault, so that its request continues it when it comes again. Never rejects. */
+  keepForRepeat(): Promise<void>;
   /** To be called when the run was cancelled while it was being stored: closes it, so that it cannot be resumed. Never rejects. */
   abandon(): Promise<void>;
   /** Whether the run is stored, by `suspend` or `keepForRetry`. */
   readonly isSuspended: boolean;
 }
 
+/** `label`: the name under which it is cited. */
+export interface RanCall {
+  label: string;
+  writes: boolean;
+}
+
 export interface ResumedRun {
-  /** The checkpoint of the run, returned only once: after a hand-off the loop starts from the beginning. */
-  takeCheckpoint(): { loop: JsonObject; sources: readonly Source[] } | undefined;
+  /**
+   * The checkpoint of the run, returned only once: after a hand-off the loop starts from the beginning. `ran`: present if the run failed; the names of
+   * calls that have run, and are not made again.
+   */
+  takeCheckpoint(): { loop: JsonObject; sources: readonly Source[]; ran?: readonly string[] } | undefined;
   /** The decision on a call of this id with these arguments; each decision is returned once, and for no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
   /** What an approver made of these arguments of a call, if hooks changed that, and the decision on the outcome has not been taken yet. */
@@ -216,7 +251,8 @@ export interface RunProgress {
 
 /** Creates the `RunSuspension` of new and resumed runs. */
 export interface RunSuspensions {
-  begin(run: { id: string; caller: Caller; request: ChatRequest } & RunProgress): RunSuspension;
+  /** `behind`: the failed run that this one continues. */
+  begin(run: { id: string; caller: Caller; request: ChatRequest } & RunProgress, behind?: FailedRun): RunSuspension;
   /** @param caller whom the run belongs to */
   resume(run: WaitingRun, decided: readonly DecidedCall[], resumption: RunProgress & { caller: Caller }): RunSuspension;
 }

@@ -2,11 +2,13 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { ChatEvent, ChatRequest } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import type { FailedRun } from '../../../core/runs/suspended-run.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
 import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
-import type { StartedRun } from '../../../runs/started-run.ts';
+import type { RepeatedRequests } from '../../../runs/repeated-requests.ts';
+import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';
 import type { FollowOptions } from '../../../runs/suspended/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
@@ -20,6 +22,7 @@ import type { Dialect, ParsedRequest } from '../../dialects/dialect.ts';
 import { dialects } from '../../dialects/dialects.ts';
 import { replayEvents } from '../../dialects/answers/replay-events.ts';
 import { publicAddress } from '../../public-address.ts';
+import { repetitionKeyOf, saysRetry } from './repetition-headers.ts';
 
 interface ChatRouteOptions extends AnswerOptions {
   /** `PUBLIC_URL`. */
@@ -30,6 +33,7 @@ interface ChatRouteOptions extends AnswerOptions {
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun: ActiveRuns['start'];
   decidedRuns: DecidedRuns;
+  repeated: RepeatedRequests;
   /** By the name of their dialects. */
   storages: Readonly<Record<string, AnswerStorage>>;
   interruptChat: InterruptChat;
@@ -75,14 +79,35 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
       });
     if (parsed.answersToSession === true) return startForSession(request, parsed);
     if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
-    const { model, stream } = parsed.request;
+    const address = (): string | undefined => publicAddress(request.headers, options.publicUrl);
+    const asked = { ...parsed.request, reply: new LazyReply(dialect.name, parsed.options, address), ...repetitionKeyOf(request) };
+    const claiming = options.repeated.claim({ request: asked, callerId: request.caller.id, isRetry: saysRetry(request) });
+    return claiming instanceof Promise
+      ? claiming.then((behind) => answerAsked(exchange, parsed, { asked, behind }))
+      : answerAsked(exchange, parsed, { asked });
+  }
+
+  function answerAsked(
+    exchange: Exchange,
+    parsed: ParsedRequest,
+    { asked, behind }: { asked: ChatRequest; behind?: FailedRun | undefined },
+  ): Promise<unknown> {
+    const { request, dialect } = exchange;
+    const { model, stream } = asked;
     const controller = new AbortController();
-    const storedReply = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
-    const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
-    const begun = options.startRun({ ...parsed.request, reply: storedReply }, who);
+    const begun = begin(asked, { caller: request.caller, controller, readHeader: readRequestHeader(request) }, behind);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     return answerWithRun(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
+  }
+
+  function begin(asked: ChatRequest, who: RunStarter, behind: FailedRun | undefined): StartedRun {
+    try {
+      return options.startRun(asked, who, behind);
+    } catch (error) {
+      if (behind !== undefined) void options.repeated.putBack(behind);
+      throw error;
+    }
   }
 
   function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {

@@ -1,0 +1,13 @@
+import type { RanCall } from '../../core/runs/suspended-run.ts';
+import type { Tool } from '../../core/tools/tool.ts';
+import type { ToolCallResult } from './tool-call-result.ts';
+
+/** The calls of a round that have reached their tool, and would do so again if the request was repeated. Helpers have no effect outside of their run. */
+export function ranIn(results: readonly ToolCallResult[], tools: ReadonlyMap<string, Tool>): RanCall[] {
+  return results.flatMap(({ call, tool, attempts, outcome }): RanCall[] => {
+    const called = tools.get(tool?.name ?? '');
+    const isUnrun = outcome.type === 'error' && (outcome.state === 'not_started' || outcome.state === 'cancelled');
+    if (attempts === 0 || isUnrun || called?.isHelper === true) return [];
+    return [{ label: tool?.label ?? call.name, writes: called?.isReadOnly !== true }];
+  });
+}
