@@ -118,12 +118,11 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
   });
   await chatRoutes(app, {
     publicUrl,
-    startRun: runs.start,
+    startRun: parts.startOrContinue,
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
     decidedRuns: parts.decidedRuns,
     storages: { [responses.name]: createResponseStorage(parts.storedResponses) },
-    repeated: parts.repeated,
     interruptChat: parts.interruptChat,
     limiter,
     answerToSession: parts.answerToSession,

@@ -5,6 +5,8 @@ import { GatewayError } from '../core/errors.ts';
 import type { LoggedRun, RunLog, RunRecorder } from '../core/runs/run-log.ts';
 import { conversationOf } from '../core/runs/run.ts';
 import { forAnotherModel } from '../chat/messages/round-messages.ts';
+import type { FailedRuns } from '../chat/suspend/failed-runs.ts';
+import type { RunRepeat } from '../core/runs/run-repeat.ts';
 import { requireBoundedCalls } from './require-bounded-calls.ts';
 import { requireModels } from './require-models.ts';
 import { limits } from '../core/limits.ts';
@@ -62,6 +64,8 @@ export interface ActiveRunsOptions extends LaunchServices {
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
   /** Absent: no run can be suspended for an approval. */
   suspensions?: RunSuspensions;
+  /** Absent: no run that fails can be continued. */
+  failedRuns?: Pick<FailedRuns, 'begin'>;
   /** The request as it is run. @throws GatewayError `invalid_request` */
   acceptRequest?: (request: ChatRequest) => ChatRequest;
   /** All that gets the events of each run besides its client, innermost first. */
@@ -71,7 +75,15 @@ export interface ActiveRunsOptions extends LaunchServices {
 }
 
 export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
-  const { newRunId, log, suspensions, acceptRequest = (request) => request, stages = [], heldCharacters = mostHeldCharacters } = options;
+  const {
+    newRunId,
+    log,
+    suspensions,
+    failedRuns,
+    acceptRequest = (request) => request,
+    stages = [],
+    heldCharacters = mostHeldCharacters,
+  } = options;
   const running = new RunningRuns(heldCharacters);
   const drain = new Drain(
     () => running.count,
@@ -133,10 +145,12 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
-        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress }, behind);
+        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress });
+      const repeatWith = (progress: RunProgress): RunRepeat | undefined =>
+        failedRuns?.begin({ id: runId, caller, request, ...progress }, behind);
       const transcript = [...(behind?.transcript ?? [])];
       const answered = behind === undefined ? request : answeredBehind(behind, request);
-      return launch({ runId, request: answered, asked: request, who, recorder, transcript, suspensionWith, size, model });
+      return launch({ runId, request: answered, asked: request, who, recorder, transcript, suspensionWith, repeatWith, size, model });
     },
     async resume(run, decided, who) {
       const { caller } = who;

@@ -107,6 +107,7 @@ export async function composeApprovals(
     keyOf: createRepeatKeys(secret),
     bounds: { maxRunCharacters: waitingRunCharacters, maxOfCaller: retriedRunsPerCaller, maxCharacters: waitingRunsCharacters },
     now,
+    newId,
     onFault: (error) =>
       logger.error({ err: error }, 'failed runs cannot be stored or read at the moment; a request that is repeated makes its calls again'),
   });
@@ -133,7 +134,6 @@ export async function composeApprovals(
     failedRuns,
     suspensions: createRunSuspensions({
       store,
-      failedRuns,
       tokens,
       links,
       makeConnectLink,

@@ -1,5 +1,15 @@
+import type { Caller } from '../../core/callers/caller.ts';
 import type { ChatRequest } from '../../core/chat/chat.ts';
-import type { FailedRun, WaitingBounds, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type { RanCall, RunRepeat } from '../../core/runs/run-repeat.ts';
+import {
+  failedRunPrefix,
+  type FailedRun,
+  type RunProgress,
+  type WaitingBounds,
+  type WaitingRunStore,
+} from '../../core/runs/suspended-run.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
+import { allSources } from './all-sources.ts';
 import type { RepeatKeys } from './repeat-keys.ts';
 
 /** How long after its end a failed run can be continued: agents repeat a request within seconds, some after a minute. */
@@ -11,6 +21,7 @@ interface FailedRunsOptions {
   bounds: WaitingBounds;
   /** Milliseconds since 1970. */
   now: () => number;
+  newId: () => string;
   onFault: (error: unknown) => void;
 }
 
@@ -41,12 +52,19 @@ export class FailedRuns {
     return this.#options.keyOf(callerId, request);
   }
 
-  /** The time at which a run expires that fails now. */
-  nextExpiry(): number {
-    return this.#options.now() + failedRunMs;
+  /** `request`: as the client has sent it. `behind`: the failed run that this one continues. */
+  begin(run: { id: string; caller: Caller; request: ChatRequest } & RunProgress, behind: FailedRun | undefined): RunRepeat {
+    return new StoredRepeat(run, behind, this);
   }
 
-  async keep(run: FailedRun): Promise<void> {
+  /** Stores a run that has failed now. */
+  async keep(failed: Omit<FailedRun, 'waitId' | 'expires'>): Promise<void> {
+    const { now, newId } = this.#options;
+    await this.putBack({ ...failed, waitId: newId(), expires: now() + failedRunMs });
+  }
+
+  /** Stores a run as it was. */
+  async putBack(run: FailedRun): Promise<void> {
     const { store, bounds, now, onFault } = this.#options;
     try {
       await store.prune(now());
@@ -69,6 +87,70 @@ export class FailedRuns {
     return store.claimFailed(key, now()).catch((error: unknown) => {
       onFault(error);
       return undefined;
+    });
+  }
+}
+
+class StoredRepeat implements RunRepeat {
+  readonly #run: Parameters<FailedRuns['begin']>[0];
+  readonly #behind: FailedRun | undefined;
+  readonly #failedRuns: FailedRuns;
+  /** The one that is answered now. */
+  #request: ChatRequest;
+  #isTaken = false;
+  #checkpoint: (() => JsonObject) | undefined;
+  readonly #ran: Set<string>;
+  #hasWritten: boolean;
+
+  constructor(run: Parameters<FailedRuns['begin']>[0], behind: FailedRun | undefined, failedRuns: FailedRuns) {
+    this.#run = run;
+    this.#behind = behind;
+    this.#failedRuns = failedRuns;
+    this.#request = run.request;
+    this.#ran = new Set(behind?.failed.ran);
+    this.#hasWritten = behind !== undefined;
+  }
+
+  get isBehind(): boolean {
+    return this.#behind !== undefined;
+  }
+
+  takeCheckpoint(): ReturnType<RunRepeat['takeCheckpoint']> {
+    if (this.#behind === undefined || this.#isTaken) return undefined;
+    this.#isTaken = true;
+    const { loop, sources, failed } = this.#behind;
+    return { loop, sources, ran: failed.ran };
+  }
+
+  answers(request: ChatRequest): void {
+    this.#request = request;
+  }
+
+  setCheckpoint(loop: (() => JsonObject) | undefined): void {
+    this.#checkpoint = loop;
+  }
+
+  noteRan(calls: readonly RanCall[]): void {
+    for (const { label, writes } of calls) {
+      this.#ran.add(label);
+      this.#hasWritten ||= writes;
+    }
+  }
+
+  async keep(): Promise<void> {
+    const { id, caller, request, sources, transcript } = this.#run;
+    const loop = this.#hasWritten && request.resumesFailed !== false ? this.#checkpoint?.() : undefined;
+    if (loop === undefined) return;
+    await this.#failedRuns.keep({
+      id: `${failedRunPrefix}${id}`,
+      callerId: caller.id,
+      model: request.model,
+      request: this.#request,
+      calls: [],
+      sources: allSources(sources, this.#behind?.sources ?? []),
+      loop,
+      transcript: [...transcript],
+      failed: { key: this.#behind?.failed.key ?? (await this.#failedRuns.keyOf(caller.id, request)), ran: [...this.#ran] },
     });
   }
 }

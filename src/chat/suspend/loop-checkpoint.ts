@@ -86,11 +86,15 @@ function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ..
   return { ...rest, outcome, index };
 }
 
-/** Takes the checkpoint of a resumed run with its sources; only the first caller gets it. @throws GatewayError `conflict` */
+/**
+ * Takes the checkpoint of a resumed run with its sources, or of the failed run that this one continues; only the first caller gets it. `ran`: as in
+ * `TakenCheckpoint`. @throws GatewayError `conflict`
+ */
 export function takeLoopCheckpoint({
   suspension,
+  repeat,
 }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[]; ran?: readonly string[] } | undefined {
-  const taken = suspension?.resumed?.takeCheckpoint();
+  const taken = suspension?.resumed?.takeCheckpoint() ?? repeat?.takeCheckpoint();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 2)
     throw new GatewayError(

@@ -34,9 +34,6 @@ export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | u
     // Its failure is a tool result, with which the outer run continues.
     settle: async () => undefined,
     keepForRetry: async () => false,
-    setCheckpoint: (checkpoint) => resumedRun?.setCheckpoint(checkpoint),
-    noteRan: () => undefined,
-    keepForRepeat: async () => undefined,
     abandon: async () => undefined,
     get isSuspended() {
       return waiting !== undefined;

@@ -9,7 +9,7 @@ export interface TrackedRun extends ResumedRun {
 
 /** Returns the checkpoint of a resumed run once, and each decision once, for the call that was shown to the person who decided. */
 export function createResumedRun(
-  { loop, sources, failed }: { loop: JsonObject; sources: readonly Source[]; failed?: { ran: readonly string[] } },
+  { loop, sources }: { loop: JsonObject; sources: readonly Source[] },
   decided: readonly DecidedCall[],
 ): TrackedRun {
   let left = [...decided];
@@ -21,7 +21,7 @@ export function createResumedRun(
     takeCheckpoint() {
       if (isTaken) return undefined;
       isTaken = true;
-      return { loop, sources, ...(failed && { ran: failed.ran }) };
+      return { loop, sources };
     },
     takeDecision(callId, args) {
       const text = JSON.stringify(args);

@@ -2,8 +2,6 @@ import {
   failedRunPrefix,
   type AwaitedCalls,
   type DecidedCall,
-  type FailedRun,
-  type RanCall,
   type RunSuspension,
   type RunSuspensions,
   type WaitingCall,
@@ -14,9 +12,9 @@ import { approvalPagePath, type PendingApproval } from '../../core/user-input/ap
 import { serversOf, type ConnectingCall, type MakeConnectLink, type PendingConnect } from '../../core/user-input/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
-import type { ChatMessage, ChatRequest, Source } from '../../core/chat/chat.ts';
-import type { FailedRuns } from './failed-runs.ts';
+import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
+import { allSources } from './all-sources.ts';
 import { createResumedRun, type TrackedRun } from './resumed-run.ts';
 
 /** The size of a suspended run as JSON: the largest body, with the results that a run may store. */
@@ -43,7 +41,6 @@ export interface ApprovalLinkSigner {
 
 interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'save' | 'prune' | 'close'>;
-  failedRuns: Pick<FailedRuns, 'keep' | 'keyOf' | 'nextExpiry'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;
   makeConnectLink: MakeConnectLink;
@@ -74,12 +71,12 @@ interface Resumption {
 /** Suspends runs until a decision: the run is stored first, then the tokens are emitted. */
 export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspensions {
   return {
-    begin: (run, behind) => new StoredSuspension({ ...run, model: run.request.model }, options, behind && { behind }),
+    begin: (run) => new StoredSuspension({ ...run, model: run.request.model }, options),
     resume(waited, decided, progress) {
       const resumed = createResumedRun(waited, decided);
       // A second retry uses the decisions of the first.
       const resumption = { waited, decided: waited.again?.decided ?? [...decided], resumed };
-      return new StoredSuspension({ ...waited, ...progress }, options, { resumption });
+      return new StoredSuspension({ ...waited, ...progress }, options, resumption);
     },
   };
 }
@@ -94,26 +91,13 @@ class StoredSuspension implements RunSuspension {
   #request: ChatRequest;
   /** It ended in another wait, so there is no end of it to store. */
   #isWaiting = false;
-  /** The failed run that it continues. */
-  readonly #behind: FailedRun | undefined;
-  #checkpoint: (() => JsonObject) | undefined;
-  readonly #ran: Set<string>;
-  #hasWritten: boolean;
 
-  constructor(
-    run: RunUnderWay,
-    options: RunSuspensionsOptions,
-    { resumption, behind }: { resumption?: Resumption; behind?: FailedRun } = {},
-  ) {
+  constructor(run: RunUnderWay, options: RunSuspensionsOptions, resumption?: Resumption) {
     this.#run = run;
     this.#options = options;
-    this.#request = behind?.request ?? run.request;
+    this.#request = run.request;
     this.#resumption = resumption;
-    this.#behind = behind;
-    this.#ran = new Set(behind?.failed.ran);
-    this.#hasWritten = behind !== undefined;
-    const resumed = resumption?.resumed ?? (behind && createResumedRun(behind, []));
-    if (resumed !== undefined) this.resumed = resumed;
+    if (resumption !== undefined) this.resumed = resumption.resumed;
   }
 
   answers(request: ChatRequest): void {
@@ -164,40 +148,6 @@ class StoredSuspension implements RunSuspension {
     return true;
   }
 
-  setCheckpoint(loop: (() => JsonObject) | undefined): void {
-    this.#checkpoint = loop;
-    this.resumed?.setCheckpoint(loop);
-  }
-
-  noteRan(calls: readonly RanCall[]): void {
-    for (const { label, writes } of calls) {
-      this.#ran.add(label);
-      this.#hasWritten ||= writes;
-    }
-  }
-
-  async keepForRepeat(): Promise<void> {
-    const loop = this.isSuspended || !this.#hasWritten ? undefined : this.#checkpoint?.();
-    const run = this.#run;
-    // A run that failed after a decision is continued by the same decision.
-    if (loop === undefined || this.#resumption !== undefined || run.request.resumesFailed === false) return;
-    const { failedRuns, newId } = this.#options;
-    const key = this.#behind?.failed.key ?? (await failedRuns.keyOf(run.caller.id, run.request));
-    await failedRuns.keep({
-      id: `${failedRunPrefix}${run.id}`,
-      callerId: run.caller.id,
-      waitId: newId(),
-      expires: failedRuns.nextExpiry(),
-      model: run.model,
-      request: this.#request,
-      calls: [],
-      sources: allSources(run.sources, this.#behind?.sources),
-      loop,
-      transcript: [...run.transcript],
-      failed: { key, ran: [...this.#ran] },
-    });
-  }
-
   async abandon(): Promise<void> {
     await this.#options.store.close(this.#run.id).catch(this.#options.onFault);
   }
@@ -227,11 +177,6 @@ class StoredSuspension implements RunSuspension {
     }
     return linked;
   }
-}
-
-/** Once a resumed run has emitted the earlier sources again, they are the first of the new list. */
-function allSources(emitted: readonly Source[], earlier: readonly Source[] = []): Source[] {
-  return [...(emitted.length < earlier.length ? earlier : emitted)];
 }
 
 /** @throws GatewayError `overloaded` if the store is full */

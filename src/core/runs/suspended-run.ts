@@ -205,30 +205,15 @@ export interface RunSuspension {
   settle(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void>;
   /** Stores a run that failed after its calls were decided, so that sending the decision again resumes it; false if there is nothing to store. */
   keepForRetry(): Promise<boolean>;
-  /** Sets where the run could continue if it failed now; undefined while calls run, which must not run again. */
-  setCheckpoint(loop: (() => JsonObject) | undefined): void;
-  /** Notes calls that have run. */
-  noteRan(calls: readonly RanCall[]): void;
-  /** Stores a run that failed by its backend's fault, so that its request continues it when it comes again. Never rejects. */
-  keepForRepeat(): Promise<void>;
   /** To be called when the run was cancelled while it was being stored: closes it, so that it cannot be resumed. Never rejects. */
   abandon(): Promise<void>;
   /** Whether the run is stored, by `suspend` or `keepForRetry`. */
   readonly isSuspended: boolean;
 }
 
-/** `label`: the name under which it is cited. */
-export interface RanCall {
-  label: string;
-  writes: boolean;
-}
-
 export interface ResumedRun {
-  /**
-   * The checkpoint of the run, returned only once: after a hand-off the loop starts from the beginning. `ran`: present if the run failed; the names of
-   * calls that have run, and are not made again.
-   */
-  takeCheckpoint(): { loop: JsonObject; sources: readonly Source[]; ran?: readonly string[] } | undefined;
+  /** The checkpoint of the run, returned only once: after a hand-off the loop starts from the beginning. */
+  takeCheckpoint(): { loop: JsonObject; sources: readonly Source[] } | undefined;
   /** The decision on a call of this id with these arguments; each decision is returned once, and for no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
   /** What an approver made of these arguments of a call, if hooks changed that, and the decision on the outcome has not been taken yet. */
@@ -251,8 +236,7 @@ export interface RunProgress {
 
 /** Creates the `RunSuspension` of new and resumed runs. */
 export interface RunSuspensions {
-  /** `behind`: the failed run that this one continues. */
-  begin(run: { id: string; caller: Caller; request: ChatRequest } & RunProgress, behind?: FailedRun): RunSuspension;
+  begin(run: { id: string; caller: Caller; request: ChatRequest } & RunProgress): RunSuspension;
   /** @param caller whom the run belongs to */
   resume(run: WaitingRun, decided: readonly DecidedCall[], resumption: RunProgress & { caller: Caller }): RunSuspension;
 }

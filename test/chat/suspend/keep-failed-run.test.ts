@@ -41,9 +41,6 @@ async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSusp
     suspendToConnect: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => (seen.isKept = hasPlace),
     abandon: async () => undefined,
-    setCheckpoint: () => undefined,
-    noteRan: () => undefined,
-    keepForRepeat: async () => undefined,
     isSuspended,
   };
   const emit: Emit<ChatEvent> = (events) => {

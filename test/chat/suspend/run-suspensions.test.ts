@@ -29,7 +29,6 @@ function openWaits() {
         return store.save(run, bounds);
       },
     },
-    failedRuns: { keep: async () => undefined, keyOf: async () => 'key', nextExpiry: () => 2_000 },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
     links: { sign: ({ runId, waitId }) => `link to ${runId} ${waitId}` },
     makeConnectLink: async () => undefined,

@@ -3,7 +3,8 @@ import { textOf } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { backendOf, testApp } from '../../_support/build-app.ts';
+import { backendOf, listen, testApp } from '../../_support/build-app.ts';
+import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { memoryRegistry, memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { generatedBy } from '../../_support/scripted-model.ts';
 import { servedClients } from '../../http/dialects/parity/clients.ts';
@@ -13,20 +14,33 @@ import { documentOf, serverOf } from '../gateway.ts';
 /** Agents repeat a request that failed. What the gateway has ordered by then must not be ordered again. */
 const adminKey = 'sk-admin-0123456789abcdef';
 const anybody = { type: 'object', properties: { item: { type: 'string' } } };
-const servers = [serverOf('shop', documentOf({ order: anybody })), serverOf('clock', documentWith('look'))];
+const servers = [
+  serverOf('shop', documentOf({ order: anybody, refund: anybody }), { extra: { config: { needs_approval: ['refund'] } } }),
+  serverOf('clock', documentWith('look')),
+];
 const down = (): GatewayError => new GatewayError('upstream_error', 'The model is down.');
+
+interface State {
+  /** How often the model fails from now on. */
+  failures: number;
+  says: string;
+  /** A function that it calls after the first result. */
+  second: string | undefined;
+  before: () => Promise<void>;
+}
 
 type Parts = NonNullable<Parameters<typeof testApp>[1]>;
 
 /** A gateway whose model calls a function once, and fails after its result as long as `failures` says. */
 async function shopOf({ called = 'order', ...parts }: Parts & { called?: string } = {}) {
   const asked: ModelRequest[] = [];
-  const state = { failures: 0, says: 'Done.', before: async (): Promise<void> => undefined };
+  const state: State = { failures: 0, says: 'Done.', second: undefined, before: async (): Promise<void> => undefined };
   const model = generatedBy(async function* (request) {
     asked.push({ ...request, messages: structuredClone(request.messages) });
-    const hasResult = request.messages.at(-1)?.role === 'tool';
-    if (!hasResult) {
-      yield { type: 'tool-call', call: { id: `call-${asked.length}`, name: called, arguments: '{"item":"tea"}' } };
+    const hasResult = request.messages.some(({ content }) => /ORDERED|noon/u.test(textOf(content)));
+    const next = hasResult ? state.second : (request.tools.find(({ name }) => name.includes(called))?.name ?? 'order');
+    if (next !== undefined && request.tools.length > 0) {
+      yield { type: 'tool-call', call: { id: `call-${asked.length}`, name: next, arguments: '{"item":"tea","agent":"clerk"}' } };
       yield { type: 'finish', reason: 'tool_calls' };
       return;
     }
@@ -42,6 +56,7 @@ async function shopOf({ called = 'order', ...parts }: Parts & { called?: string 
   let orders = 0;
   const script = scriptedSend({
     'http://shop.test/order': async () => jsonResponse({ order: `ORDERED ${++orders}` }),
+    'http://shop.test/refund': { refund: 'REFUNDED' },
     'http://clock.test/look': { time: 'noon' },
   });
   const app = await testApp(
@@ -332,6 +347,58 @@ it('does not force a call again that had to be made and has run', async () => {
   expect((await shop.ask(forced)).text).toContain('Done.');
   expect(shop.orders()).toBe(1);
   expect(shop.asked.at(-1)?.toolChoice).toBeUndefined();
+});
+
+it('continues a chat over a websocket, and one whose answer goes to a session', async () => {
+  await using shop = await shopOf();
+  const browser = await connectFakeBrowser({ url: await listen(shop.app), token: adminKey });
+  const asked = { model: 'model', messages: [{ role: 'user', content: 'Order tea.' }] };
+  const chat = { type: 'message', data: asked };
+  shop.state.failures = 1;
+  browser.send(chat);
+  await browser.next('error');
+  browser.send(chat);
+  expect((await browser.next('assistant_end')).data).toMatchObject({ content: `${line}\n\nDone.` });
+  const background = { ...asked, background: true, session_id: browser.sessionId() };
+  shop.state.failures = 1;
+  await shop.post('/v1/chat/completions', background);
+  await browser.next('error');
+  await shop.post('/v1/chat/completions', background);
+  expect((await browser.next('assistant_end')).data).toMatchObject({ content: `${line}\n\nDone.` });
+  expect(shop.orders()).toBe(2);
+  await browser.close();
+});
+
+it('continues as the preset that the chat was handed off to', async () => {
+  await using shop = await shopOf({ called: 'transfer' });
+  const presets = [
+    { id: 'clerk', base_model: 'model', tools: ['server:shop'], system: 'You are the clerk.' },
+    { id: 'front', base_model: 'model', tools: [], sub_agents: ['clerk'] },
+  ];
+  for (const preset of presets) expect((await shop.post('/api/presets', preset)).statusCode).toBe(201);
+  shop.state.failures = 1;
+  expect((await shop.ask({ model: 'front' })).status).toBe(502);
+  expect(await shop.ask({ model: 'front' })).toMatchObject({ text: `${line}\n\nDone.` });
+  expect(shop.orders()).toBe(1);
+  expect(textOf(shop.asked.at(-1)?.messages[0]?.content ?? null)).toBe('You are the clerk.');
+});
+
+it('waits for an approval behind a failed run like in any other, with everything that has run', async () => {
+  await using shop = await shopOf();
+  shop.state.failures = 1;
+  await shop.ask();
+  shop.state.second = 'refund';
+  const { answer } = await shop.ask();
+  const { approval } = answer.json<{ approval: { run_id: string; calls: { id: string; token: string }[] } }>();
+  shop.state.second = undefined;
+  const [{ id, token } = { id: '', token: '' }] = approval.calls;
+  const decided = await shop.post(`/api/runs/${approval.run_id}/approvals/${id}`, { decision: 'approve', token });
+  expect(decided.json()).toMatchObject({ choices: [{ message: { content: 'Done.' } }] });
+  const read = shop.asked.at(-1)?.messages.map(({ role, content }) => `${role} ${textOf(content)}`) ?? [];
+  expect(read.filter((text) => text.startsWith('tool')).map((text) => /ORDERED \d|REFUNDED/u.exec(text)?.[0])).toEqual([
+    'ORDERED 1',
+    'REFUNDED',
+  ]);
 });
 
 it('lets nobody decide on, read or cancel a failed run as if it waited', async () => {

@@ -55,9 +55,6 @@ function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; defini
     suspendToConnect: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => false,
     abandon: async () => undefined,
-    setCheckpoint: () => undefined,
-    noteRan: () => undefined,
-    keepForRepeat: async () => undefined,
     isSuspended: false,
   };
   return runContext({ suspension });

@@ -2,13 +2,11 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { ChatEvent, ChatRequest } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { FailedRun } from '../../../core/runs/suspended-run.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
 import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
-import type { ActiveRuns } from '../../../runs/active-runs.ts';
-import type { RepeatedRequests } from '../../../runs/repeated-requests.ts';
-import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';
+import type { StartOrContinue } from '../../../runs/start-or-continue.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import type { FollowOptions } from '../../../runs/suspended/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
@@ -31,9 +29,8 @@ interface ChatRouteOptions extends AnswerOptions {
   follow: (started: StartedRun, options: FollowOptions) => StartedRun;
   approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
-  startRun: ActiveRuns['start'];
+  startRun: StartOrContinue;
   decidedRuns: DecidedRuns;
-  repeated: RepeatedRequests;
   /** By the name of their dialects. */
   storages: Readonly<Record<string, AnswerStorage>>;
   interruptChat: InterruptChat;
@@ -81,33 +78,24 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
     const address = (): string | undefined => publicAddress(request.headers, options.publicUrl);
     const asked = { ...parsed.request, reply: new LazyReply(dialect.name, parsed.options, address), ...repetitionKeyOf(request) };
-    const claiming = options.repeated.claim({ request: asked, callerId: request.caller.id, isRetry: saysRetry(request) });
-    return claiming instanceof Promise
-      ? claiming.then((behind) => answerAsked(exchange, parsed, { asked, behind }))
-      : answerAsked(exchange, parsed, { asked });
+    const controller = new AbortController();
+    const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
+    const starting = options.startRun(asked, who, saysRetry(request));
+    return starting instanceof Promise
+      ? starting.then((started) => answerStarted(exchange, parsed, { started, controller }))
+      : answerStarted(exchange, parsed, { started: starting, controller });
   }
 
-  function answerAsked(
+  function answerStarted(
     exchange: Exchange,
     parsed: ParsedRequest,
-    { asked, behind }: { asked: ChatRequest; behind?: FailedRun | undefined },
+    { started: begun, controller }: { started: StartedRun; controller: AbortController },
   ): Promise<unknown> {
     const { request, dialect } = exchange;
-    const { model, stream } = asked;
-    const controller = new AbortController();
-    const begun = begin(asked, { caller: request.caller, controller, readHeader: readRequestHeader(request) }, behind);
+    const { model, stream } = parsed.request;
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     return answerWithRun(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
-  }
-
-  function begin(asked: ChatRequest, who: RunStarter, behind: FailedRun | undefined): StartedRun {
-    try {
-      return options.startRun(asked, who, behind);
-    } catch (error) {
-      if (behind !== undefined) void options.repeated.putBack(behind);
-      throw error;
-    }
   }
 
   function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
