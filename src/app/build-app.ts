@@ -163,7 +163,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   await server.register(allRoutes, {
     ...runs,
     ...access,
-    ...composeSockets({ storage, runs: runs.runs, relay, models, log: logger, now }),
+    ...composeSockets({ storage, startRun: runs.startOrContinue, relay, models, log: logger, now }),
     admin: composeAdmin(context, { storage, tools, models, send }),
     context,
     storage,

@@ -120,7 +120,7 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
   });
   await chatRoutes(app, {
     publicUrl,
-    startRun: runs.start,
+    startRun: parts.startOrContinue,
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
     decidedRuns: parts.decidedRuns,

@@ -1,10 +1,12 @@
-import type { DecidedCall, RunProgress, RunSuspension, RunSuspensions, WaitingRun } from '../core/runs/suspended-run.ts';
+import type { DecidedCall, FailedRun, RunProgress, RunSuspension, RunSuspensions, WaitingRun } from '../core/runs/suspended-run.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import type { ChatMessage, ChatRequest } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { LoggedRun, RunLog, RunRecorder } from '../core/runs/run-log.ts';
 import { conversationOf } from '../core/runs/run.ts';
 import { forAnotherModel } from '../chat/messages/round-messages.ts';
+import type { FailedRuns } from '../chat/suspend/failed-runs.ts';
+import type { RunRepeat } from '../core/runs/run-repeat.ts';
 import { requireBoundedCalls } from './require-bounded-calls.ts';
 import { requireModels } from './require-models.ts';
 import { limits } from '../core/limits.ts';
@@ -22,10 +24,12 @@ import type { RunStage, RunStarter, StartedRun } from './started-run.ts';
  */
 export interface ActiveRuns {
   /**
-   * Aborting the controller ends the run. Every started run has to be streamed.
+   * Aborting the controller ends the run. Every started run has to be streamed. `behind`: the failed run that it continues, which its caller has claimed.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
    */
-  start: (request: ChatRequest, who: RunStarter) => StartedRun;
+  start: (request: ChatRequest, who: RunStarter, behind?: FailedRun) => StartedRun;
+  /** The requests of this caller that are answered now. */
+  requestsOf: (callerId: string) => ChatRequest[];
   /** Resumes a suspended run, under its id, for the caller who decided. @throws GatewayError as `start` */
   resume: (run: WaitingRun, decided: readonly DecidedCall[], who: RunStarter) => Promise<StartedRun>;
   /** Checks what `start` checks. @throws GatewayError as `start` */
@@ -60,6 +64,8 @@ export interface ActiveRunsOptions extends LaunchServices {
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
   /** Absent: no run can be suspended for an approval. */
   suspensions?: RunSuspensions;
+  /** Absent: no run that fails can be continued. */
+  failedRuns?: Pick<FailedRuns, 'begin'>;
   /** The request as it is run. @throws GatewayError `invalid_request` */
   acceptRequest?: (request: ChatRequest) => ChatRequest;
   /** All that gets the events of each run besides its client, innermost first. */
@@ -69,7 +75,15 @@ export interface ActiveRunsOptions extends LaunchServices {
 }
 
 export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
-  const { newRunId, log, suspensions, acceptRequest = (request) => request, stages = [], heldCharacters = mostHeldCharacters } = options;
+  const {
+    newRunId,
+    log,
+    suspensions,
+    failedRuns,
+    acceptRequest = (request) => request,
+    stages = [],
+    heldCharacters = mostHeldCharacters,
+  } = options;
   const running = new RunningRuns(heldCharacters);
   const drain = new Drain(
     () => running.count,
@@ -120,7 +134,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
   }
 
   return {
-    start(sent, who) {
+    start(sent, who, behind) {
       const request = acceptRequest(sent);
       const { caller } = who;
       requireReady(caller, request);
@@ -132,7 +146,11 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
         request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress });
-      return launch({ runId, request, who, recorder, transcript: [], suspensionWith, size, model });
+      const repeatWith = (progress: RunProgress): RunRepeat | undefined =>
+        failedRuns?.begin({ id: runId, caller, request, ...progress }, behind);
+      const transcript = [...(behind?.transcript ?? [])];
+      const answered = behind === undefined ? request : answeredBehind(behind, request);
+      return launch({ runId, request: answered, asked: request, who, recorder, transcript, suspensionWith, repeatWith, size, model });
     },
     async resume(run, decided, who) {
       const { caller } = who;
@@ -151,6 +169,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
       });
     },
     requireReady,
+    requestsOf: (callerId) => running.requestsOf(callerId),
     whenOver: (runId, timeoutMs) => running.whenOver(runId, timeoutMs),
     countRunning: () => running.count,
     cancel(runId, caller) {
@@ -185,6 +204,13 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
+}
+
+/** The request as the failed run answered it, perhaps after a hand-off, with what this answer has of its own. */
+function answeredBehind({ request }: FailedRun, { stream, reply, messageId, sessionId, store, warnings }: ChatRequest): ChatRequest {
+  const { store: _store, warnings: _warnings, ...answered } = request;
+  const own = { ...(reply && { reply }), ...(store && { store }), ...(warnings && { warnings }) };
+  return { ...answered, stream, messageId, sessionId, ...own };
 }
 
 /** For a message with `interrupt`. */

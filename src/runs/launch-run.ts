@@ -1,7 +1,9 @@
-import type { ChatEvent, ChatMessage, Source } from '../core/chat/chat.ts';
+import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
+import { GatewayError } from '../core/errors.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
+import type { RunRepeat } from '../core/runs/run-repeat.ts';
 import type { RunProgress, RunSuspension } from '../core/runs/suspended-run.ts';
 import { runAsPreset, type PresetServices } from '../chat/loop/run-as-preset.ts';
 import { RunThoughts } from '../chat/thoughts/run-thoughts.ts';
@@ -19,6 +21,9 @@ export interface RunToLaunch extends RunOrigin {
   /** What a resumed run has added to the conversation before. */
   transcript: ChatMessage[];
   suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
+  repeatWith?: (progress: RunProgress) => RunRepeat | undefined;
+  /** As the client has sent it, if the run continues a failed one, whose request may have changed. */
+  asked?: ChatRequest;
   /** As the client's request named it; `request` may name a preset that the run was handed off to. */
   model: string;
   /** The size of the request, from `sizeOf`. */
@@ -36,7 +41,7 @@ export interface LaunchServices {
 
 /** Makes the run ready to be streamed. `onEnd` is called when it has ended, with the entry that this returns for the table of active runs. */
 export function launchRun(
-  { runId, request, who, recorder, transcript, suspensionWith, model, size, earlier }: RunToLaunch,
+  { runId, request, asked = request, who, recorder, transcript, suspensionWith, repeatWith, model, size, earlier, resumed }: RunToLaunch,
   { services, sessionEvents, metrics }: LaunchServices,
   onEnd: (entry: RunningRun) => void,
 ): { entry: RunningRun; started: StartedRun } {
@@ -47,13 +52,27 @@ export function launchRun(
   const end = new RunEnd();
   const sources: Source[] = [];
   const suspension = suspensionWith({ sources, transcript });
+  const repeat = repeatWith?.({ sources, transcript });
   const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
   const modelRequests = stats.counting(recorder.modelRequests);
   const ids = { runId, chatId, messageId, sessionId, model, ...(conversationId !== undefined && { conversationId }) };
   const { whenOver } = end;
   const thoughts = new RunThoughts(services.thoughtSeals, caller.id, model);
-  const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests, thoughts };
-  const entry: RunningRun = { id: runId, callerId: caller.id, size, request, transcript, controller, calls, end };
+  const run: RunContext = {
+    ...ids,
+    address,
+    caller,
+    readHeader,
+    signal,
+    calls,
+    whenOver,
+    suspension,
+    repeat,
+    transcript,
+    modelRequests,
+    thoughts,
+  };
+  const entry: RunningRun = { id: runId, callerId: caller.id, size, request: asked, transcript, controller, calls, end };
   // Chats over a socket (without `reply`) send their events there themselves.
   const session = request.reply === undefined ? undefined : sessionEvents?.open(run);
 
@@ -64,7 +83,13 @@ export function launchRun(
       session?.send(event.event);
       thoughts.note(event.event);
     }
-    if (event.type === 'source' && suspension !== undefined) sources.push(event.source);
+    if (event.type === 'source' && (suspension ?? repeat) !== undefined) sources.push(event.source);
+  }
+
+  function onFailure(error: unknown): Promise<void> | undefined {
+    // Nobody repeats a request that they have cancelled or left.
+    const isOfBackend = error instanceof GatewayError && !signal.aborted;
+    return isOfBackend && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
   }
 
   function onRunEnd(ending: RunEnding): void {
@@ -83,7 +108,7 @@ export function launchRun(
   const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);
   const answerResumed = (emit: Emit<ChatEvent>): Promise<void> => settling(suspension, keepFailedRun(answer, run, emit), signal);
   const stream = (emit: Emit<ChatEvent>): Promise<void> =>
-    reportRun(suspension?.resumed === undefined ? answer : answerResumed, { signal, observer: { onEvent, onEnd: onRunEnd }, emit });
+    reportRun(resumed === undefined ? answer : answerResumed, { signal, observer: { onEvent, onFailure, onEnd: onRunEnd }, emit });
   return { entry, started: { run, stats, stream } };
 }
 

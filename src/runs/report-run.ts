@@ -6,6 +6,8 @@ import type { Emit } from '../shared/async/emit.ts';
 export interface RunObserver {
   /** Called for every event of the run, thousands of times in a long answer. */
   onEvent(event: ChatEvent): void;
+  /** Called before the end of a run that failed, which waits for it. Must not reject. */
+  onFailure?(error: unknown): Promise<void> | undefined;
   /** Called once. */
   onEnd(ending: RunEnding): void;
 }
@@ -22,8 +24,12 @@ export function reportRun(
   return answered.then(
     () => observer.onEnd({ status: 'completed' }),
     (error: unknown) => {
-      observer.onEnd(endingOf(error, signal));
-      throw error;
+      const end = (): never => {
+        observer.onEnd(endingOf(error, signal));
+        throw error;
+      };
+      const slow = observer.onFailure?.(error);
+      return slow === undefined ? end() : slow.then(end);
     },
   );
 }

@@ -44,6 +44,10 @@ export class RunningRuns {
     return run !== undefined && mayAccess(run, caller) ? run : undefined;
   }
 
+  requestsOf(callerId: string): ChatRequest[] {
+    return this.#runs.values().flatMap((run) => (run.callerId === callerId ? [run.request] : []));
+  }
+
   /** Aborts the runs that match, and returns them. */
   abort(matches: (run: RunningRun) => boolean, reason: GatewayError): RunningRun[] {
     const found = this.#runs.values().filter(matches);

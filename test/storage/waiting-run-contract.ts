@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApprovalAnswer } from '../../src/core/user-input/approval.ts';
-import type { RunAwaitingApproval, SaveResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
+import { failedRunPrefix } from '../../src/core/runs/suspended-run.ts';
+import type {
+  FailedRun,
+  RunAwaitingApproval,
+  SaveResult,
+  WaitingCall,
+  WaitingRun,
+  WaitingRunStore,
+} from '../../src/core/runs/suspended-run.ts';
 import { chatRequest } from '../_support/tools.ts';
 
 export const noBounds = { maxRunCharacters: 10_000_000, maxOfCaller: 100, maxCharacters: 10_000_000 };
@@ -19,6 +27,11 @@ export function waitingRun(run: Partial<RunAwaitingApproval> = {}): RunAwaitingA
   const request = JSON.parse(JSON.stringify(chatRequest())) as WaitingRun['request'];
   const fields = { callerId: 'ada', waitId: 'wait-1', expires: 5_000, model: 'model', sources: [], loop: { version: 1 } };
   return { id: 'run-a', ...fields, request, calls: [waitingCall('one'), waitingCall('two')], ...run };
+}
+
+function failedRun(run: Partial<FailedRun> = {}): FailedRun {
+  const { calls: _calls, connect: _connect, ...state } = waitingRun();
+  return { ...state, id: `${failedRunPrefix}run-f`, calls: [], failed: { key: 'key', ran: ['bank/pay'] }, ...run };
 }
 
 /** What every store of waiting runs does, wherever it keeps them. */
@@ -169,6 +182,37 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
         undefined,
         'open',
       ]);
+    });
+
+    it('that have failed are taken by their key, each once, the oldest first, until they expire', async () => {
+      const second = failedRun({ id: `${failedRunPrefix}run-g`, expires: 6_000 });
+      await store.save(second, noBounds);
+      await store.save(failedRun(), noBounds);
+      expect(await store.claimFailed('other', 4_999)).toBeUndefined();
+      const taken = await Promise.all([1, 2, 3].map(() => store.claimFailed('key', 4_999)));
+      expect(taken.filter((run) => run !== undefined).toSorted((one, other) => one.expires - other.expires)).toEqual([failedRun(), second]);
+      await store.save(failedRun(), noBounds);
+      expect(await store.claimFailed('key', 5_000)).toBeUndefined();
+    });
+
+    it('that have failed are nothing that waits', async () => {
+      const { id, waitId } = failedRun();
+      await store.save(failedRun(), noBounds);
+      expect([await store.find(id), await store.openIds(0)]).toEqual([undefined, []]);
+      expect(await store.decide({ id, waitId, callId: 'one' }, approve)).toEqual({ type: 'closed' });
+      expect(await store.callersWithFailed(4_999)).toEqual([{ callerId: 'ada', expires: 5_000 }]);
+      expect(await store.callersWithFailed(5_000)).toEqual([]);
+      await store.deleteAllOf('ada');
+      expect(await store.claimFailed('key', 0)).toBeUndefined();
+    });
+
+    it('that have failed push out no run that waits', async () => {
+      const large = { loop: { version: 1, text: 'x'.repeat(20_000) } };
+      const bounds = { ...noBounds, maxCharacters: 75_000 };
+      await store.save(waitingRun({ id: 'run-b', callerId: 'bob', ...large }), bounds);
+      await store.save(waitingRun({ id: 'run-c', callerId: 'bob', ...large }), bounds);
+      expect(await store.save(failedRun(large), bounds)).toEqual(refused);
+      expect([(await store.find('run-b'))?.type, (await store.find('run-c'))?.type]).toEqual(['open', 'open']);
     });
   });
 }

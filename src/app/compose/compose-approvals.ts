@@ -16,7 +16,14 @@ import { createApprovalGate } from '../../policy/approvals/approval-gate.ts';
 import { createConnectGate } from '../../policy/connect-gate.ts';
 import { createRememberedApprovals, type RememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
 import { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
-import { createRunSuspensions } from '../../chat/suspend/store-suspended-run.ts';
+import { FailedRuns } from '../../chat/suspend/failed-runs.ts';
+import { createRepeatKeys } from '../../chat/suspend/repeat-keys.ts';
+import {
+  createRunSuspensions,
+  retriedRunsPerCaller,
+  waitingRunCharacters,
+  waitingRunsCharacters,
+} from '../../chat/suspend/store-suspended-run.ts';
 
 export interface Approvals {
   /** Requests approvals for tool calls and input for functions, and asks people to connect to tool servers. */
@@ -29,6 +36,8 @@ export interface Approvals {
   suspended: SuspendedRuns;
   /** What suspended runs did, for later requests of their chats. */
   transcripts: RunTranscripts;
+  /** Runs that failed, for requests that are repeated. */
+  failedRuns: FailedRuns;
   /** Suspends runs that wait for an approval in another request. */
   suspensions: RunSuspensions;
 }
@@ -93,6 +102,17 @@ export async function composeApprovals(
     }
   }
 
+  const failedRuns = new FailedRuns({
+    store,
+    keyOf: createRepeatKeys(secret),
+    bounds: { maxRunCharacters: waitingRunCharacters, maxOfCaller: retriedRunsPerCaller, maxCharacters: waitingRunsCharacters },
+    now,
+    newId,
+    onFault: (error) =>
+      logger.error({ err: error }, 'failed runs cannot be stored or read at the moment; a request that is repeated makes its calls again'),
+  });
+  await failedRuns.load();
+
   return {
     runtime: {
       approvals: createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }),
@@ -111,6 +131,7 @@ export async function composeApprovals(
     remembered,
     suspended,
     transcripts,
+    failedRuns,
     suspensions: createRunSuspensions({
       store,
       tokens,

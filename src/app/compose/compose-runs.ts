@@ -12,6 +12,7 @@ import { createConnectedRuns, type ConnectedRuns } from '../../runs/suspended/co
 import { createFollowedRuns, type FollowOptions } from '../../runs/suspended/followed-runs.ts';
 import { createInterruptChat, type InterruptChat } from '../../runs/interrupt-chat.ts';
 import { createInvokeFunction, type InvokeFunction } from '../../runs/invoke-function.ts';
+import { createStartOrContinue, type StartOrContinue } from '../../runs/start-or-continue.ts';
 import { createRequestedDecisions } from '../../runs/suspended/requested-decisions.ts';
 import { createDecidedRuns, type DecidedRuns } from '../../http/dialects/answers/decided-runs.ts';
 import { createLinkedApprovals, type LinkedApprovals } from '../../runs/suspended/linked-approvals.ts';
@@ -38,6 +39,8 @@ export interface Runs {
   storedResponses: StoredResponses;
   /** Ends the runs and calls of a key and its people, or of one of them; after the deletion of the key no new ones start. Resolves when its runs have ended. */
   endAllOf: (ownerId: string, cause: EndOfAccess) => Promise<void>;
+  /** Starts runs of chats. */
+  startOrContinue: StartOrContinue;
   interruptChat: InterruptChat;
   /** Admits no more runs and calls; resolves when all have ended, or shortly after `DRAIN_TIMEOUT_MS`, when the rest is aborted. */
   drain(): Promise<void>;
@@ -57,7 +60,7 @@ export function composeRuns(
   { config, logger, now, newId }: AppContext,
   { services, storage, approvals, relay, credentials, metrics }: RunParts,
 ): Runs {
-  const { runLog, suspensions, suspended, remembered, tokens, links, transcripts, makeConnectLink } = approvals;
+  const { runLog, failedRuns, suspensions, suspended, remembered, tokens, links, transcripts, makeConnectLink } = approvals;
   const { waitingRuns } = storage;
   const completions = createCompletionStorage({ store: storage.chats, isStoring: config.storeChats, now, logger });
   const followed = createFollowedRuns();
@@ -67,6 +70,7 @@ export function composeRuns(
     newRunId: newId,
     log: runLog,
     suspensions,
+    failedRuns,
     sessionEvents: createSessionEvents(relay),
     metrics,
     acceptRequest: completions.accept,
@@ -90,6 +94,7 @@ export function composeRuns(
     runs,
     storedResponses,
     decidedRuns: createDecidedRuns({ decisions: requested, runs, log: runLog }),
+    startOrContinue: createStartOrContinue({ failedRuns, runs }),
     interruptChat: createInterruptChat({ runs, suspended, waitingRuns }),
     follow: (started, options) => followed.follow(started, options, connected.resumeWhenConnected),
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, makeConnectLink, runtime, metrics, now }),

@@ -3,7 +3,7 @@ import { createKeptConversations } from '../../http/dialects/socket/kept-convers
 import { createSessionAnswers, startSocketChat } from '../../http/dialects/socket/start-socket-chat.ts';
 import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
-import type { ActiveRuns } from '../../runs/active-runs.ts';
+import type { StartOrContinue } from '../../runs/start-or-continue.ts';
 import type { Storage } from './compose-storage.ts';
 
 /** Chats over WebSockets. */
@@ -15,14 +15,14 @@ export interface Sockets {
 
 interface SocketParts {
   storage: Storage;
-  runs: ActiveRuns;
+  startRun: StartOrContinue;
   relay: BrowserRelay;
   models: ModelCatalog;
   log: Parameters<typeof createSessionAnswers>[0]['log'];
   now: () => number;
 }
 
-export function composeSockets({ storage, runs, relay, models, log, now }: SocketParts): Sockets {
+export function composeSockets({ storage, startRun, relay, models, log, now }: SocketParts): Sockets {
   const conversations = createKeptConversations({
     store: storage.noteStores.conversation,
     fallback: storage.fallbackNotes,
@@ -30,8 +30,8 @@ export function composeSockets({ storage, runs, relay, models, log, now }: Socke
     onFault: (error) => log.error({ err: error }, 'conversations over sockets cannot be stored at the moment; a restart loses them'),
   });
   return {
-    startChat: startSocketChat({ runs, conversations }),
-    answerToSession: createSessionAnswers({ runs, relay, log }),
+    startChat: startSocketChat({ startRun, conversations }),
+    answerToSession: createSessionAnswers({ startRun, relay, log }),
     defaultModel: createDefaultModel(models),
   };
 }

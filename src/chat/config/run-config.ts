@@ -40,7 +40,7 @@ export class RunConfig {
     this.#first = first;
     this.#options = options;
     this.#chat = chatOf(first, options.run);
-    this.#isResumed = options.run.suspension?.resumed !== undefined;
+    this.#isResumed = options.run.suspension?.resumed !== undefined || options.run.repeat?.isBehind === true;
     this.#requestedToolIds = first.toolIds;
     this.#unchangedToolIds = first.toolIds;
   }

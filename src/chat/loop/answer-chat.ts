@@ -13,10 +13,12 @@ import { fileConsumersIn, untilConsumed } from '../messages/consume-files.ts';
 import { templateValues } from '../messages/expand-template.ts';
 import { RunPictures } from '../messages/run-pictures.ts';
 import { contextOf, injectFileContext } from '../messages/inject-file-context.ts';
+import { demandedForm } from '../modes/demanded-form.ts';
 import { chooseMode, modeName, parseMode, withoutNativeCalls, type Mode, type ModeChoice } from '../modes/choose-mode.ts';
 import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-tools.ts';
 import { findTaskModel } from '../modes/prompt/task-model.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import { questionBefore } from '../suspend/turn-places.ts';
 import { sourceOfFile } from '../tool-calls/cite-sources.ts';
 import { keepThoughts } from '../thoughts/keep-thoughts.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
@@ -25,6 +27,7 @@ import { startEvents, type Announcement } from './announce-start.ts';
 import { stageBackend, type Stage } from './backend-stages.ts';
 import type { Candidate } from './fall-back.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
+import { beginBehind, notRepeatedWarning, withNote } from './continue-failed.ts';
 import { expandVariables, prepareMessages } from './prepare-messages.ts';
 import { nativeRequest, toBackendRequest, type ChangeRequest, type ChatServices, type PreparedChat } from './prepared-chat.ts';
 import { originOf } from './request-origin.ts';
@@ -72,15 +75,17 @@ export async function answerChat(
   const offering = offerFor(given, run, services);
   const everything = offering instanceof Promise ? await offering : offering;
   const resumed = takeLoopCheckpoint(run);
+  const continued = resumed?.ran === undefined ? undefined : { ...resumed, ran: resumed.ran };
   const { request, offer } = applyToolChoice(given, everything, resumed !== undefined);
   if (offer.tools.size > 0) requireOneChoice(request);
 
   const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
-  const sources = resumed?.sources ?? request.files.map(sourceOfFile);
+  const sources = continued === undefined ? (resumed?.sources ?? request.files.map(sourceOfFile)) : [];
   const slow = emit([
     ...startEvents(announcement, startData({ offer, run }, choice)),
     ...[...(request.warnings ?? []), ...offer.warnings, ...(isPlain ? [] : warnings)].map(warningEvent),
+    ...(continued === undefined ? [] : [notRepeatedWarning(continued)]),
     ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
@@ -95,7 +100,7 @@ export async function answerChat(
   const fileContext = files instanceof Promise ? await files : files;
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, fileContext, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
-  if (resumed !== undefined) shown.noteEarlier(resumed.loop.messages.slice(resumed.loop.historyLength));
+  if (resumed !== undefined && continued === undefined) shown.noteEarlier(resumed.loop.messages.slice(resumed.loop.historyLength));
   const chat: PreparedChat = {
     request: prepared,
     run,
@@ -104,12 +109,13 @@ export async function answerChat(
     offer,
     variables,
     withFiles,
-    resumed: resumed?.loop,
+    resumed: continued === undefined ? resumed?.loop : withNote(continued),
     hasShownText: () => shown.isShown || (resumed !== undefined && resumed.loop.turn.text !== ''),
     change,
   };
   if (isPlain) await passThrough(chat, emit);
-  const handoff = isPlain ? undefined : await answerWithTools(chat, choice, emit);
+  const answering = continued === undefined ? emit : beginBehind(emit, continued, demandedForm(request.parameters) === undefined);
+  const handoff = isPlain ? undefined : await answerWithTools(chat, choice, answering);
   if (handoff !== undefined) return handoff;
   const status = run.suspension?.isSuspended === true ? 'waiting' : 'completed';
   const slowAtEnd = emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
@@ -249,7 +255,8 @@ function saverFor({ request, run, services, model }: PreparedChat, answering: ()
   const { callIdSeed, returnsThoughts } = request;
   return (calls, messages) => {
     const turn = { model: answering().id ?? model.record.id, calls, messages, returnsThoughts };
-    return callIdSeed === undefined ? continuations.save(run.caller, turn) : continuations.saveDerived(run.caller, callIdSeed, turn);
+    if (callIdSeed === undefined) return continuations.save(run.caller, turn);
+    return continuations.saveByPlace(run.caller, { seed: callIdSeed, question: questionBefore(request.messages) }, turn);
   };
 }
 

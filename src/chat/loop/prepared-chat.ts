@@ -15,7 +15,7 @@ import { originOf } from './request-origin.ts';
 export interface ChatServices {
   models: ModelFinder;
   tools: ToolFinder;
-  continuations: Pick<Continuations, 'save' | 'saveDerived' | 'restore'>;
+  continuations: Pick<Continuations, 'save' | 'saveByPlace' | 'restore'>;
   transcripts: Pick<RunTranscripts, 'restore'>;
   thoughtSeals: ThoughtSeals;
   settings: {

@@ -42,9 +42,13 @@ export async function runAsPreset(
   const shown = new ShownText();
   shown.noteEarlier(run.transcript ?? []);
   let emitNext = shown.watch(emit);
+  const answers = (answered: ChatRequest): void => {
+    run.suspension?.answers(answered);
+    run.repeat?.answers(answered);
+  };
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
-    run.suspension?.answers(request);
+    answers(request);
     const applying = applyPresets(request, services.presets);
     let applied = applying instanceof Promise ? await applying : applying;
     const presetIds = applied.presets.map(({ id }) => id);
@@ -57,7 +61,7 @@ export async function runAsPreset(
     };
     const change = async (changes: ConfigChange, time: number): Promise<ChatRequest> => {
       request = await config.change(request, changes, time);
-      run.suspension?.answers(request);
+      answers(request);
       return (await applyPresets(request, services.presets)).request;
     };
     if (config.hasTools) {

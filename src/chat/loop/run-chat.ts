@@ -2,6 +2,7 @@ import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { ModelRequest, RequestOrigin } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel, messagesOfRound } from '../messages/round-messages.ts';
 import { demandedForm } from '../modes/demanded-form.ts';
@@ -10,6 +11,7 @@ import { betweenRounds, isAmidRound, resumedRound, turnOf, type LoopCheckpoint, 
 import { suspendRun } from '../suspend/suspend-run.ts';
 import { createDuplicateCallGuard, type DuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
+import { ranIn } from '../tool-calls/ran-calls.ts';
 import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts';
 import { limitReached, runRound, usageEvents, type ToolRound } from '../tool-calls/run-round.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
@@ -174,14 +176,15 @@ async function answerWithNotice(turn: Turn, loop: Loop): Promise<NextStep> {
 
 async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop): Promise<NextStep> {
   const { chat, emit, offer, transcript, separator } = loop;
-  const { suspension, signal } = chat.settings.run;
+  const { suspension, repeat, signal } = chat.settings.run;
   const all = calls.map(({ call }) => call);
   const callerCalls = all.filter(({ name }) => chat.callerNames.has(name));
   const gatewayCalls = calls.filter(({ call }) => !chat.callerNames.has(call.name));
   // The client is gone: approved calls have not started yet, and can be resumed later.
   if (suspension?.resumed !== undefined) signal.throwIfAborted();
-  suspension?.resumed?.setCheckpoint(undefined);
+  setCheckpoint(loop, undefined);
   const results = await runRound(gatewayCalls, roundOf(gatewayCalls, loop, resumed), emit);
+  repeat?.noteRan(ranIn(results, offer.tools));
   if (signal.aborted) transcript.recordInterrupted(messagesOfRound(turn, all, results));
   signal.throwIfAborted();
   if (results.some(({ suspended }) => suspended !== undefined)) {
@@ -270,9 +273,15 @@ function canCallAgain({ choice }: ChatRun): boolean {
   return choice.path !== 'prompt' && !choice.isSingleCall;
 }
 
-/** If a resumed run fails, it continues from here, with the next model request. */
+/** If the run fails and comes again, it continues from here, with the next model request. */
 function keepCheckpoint(loop: Loop): void {
-  loop.chat.settings.run.suspension?.resumed?.setCheckpoint(() => betweenRounds(stateOf(loop)));
+  setCheckpoint(loop, () => betweenRounds(stateOf(loop)));
+}
+
+function setCheckpoint({ chat }: Loop, checkpoint: (() => JsonObject) | undefined): void {
+  const { suspension, repeat } = chat.settings.run;
+  suspension?.resumed?.setCheckpoint(checkpoint);
+  repeat?.setCheckpoint(checkpoint);
 }
 
 function stateOf({ chat, offer, transcript, guard, budget, isChoiceOpen }: Loop): LoopState {

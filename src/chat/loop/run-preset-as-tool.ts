@@ -34,7 +34,7 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const suspension = run.suspension === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const say = context && ((text: string): Promise<void> => context.say(text));
-    const within = { nested: { path, say }, preset, signal, suspension, transcript: undefined };
+    const within = { nested: { path, say }, preset, signal, suspension, repeat: undefined, transcript: undefined };
     const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
     const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
     const services = servicesOf();

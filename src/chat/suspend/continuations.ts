@@ -1,13 +1,16 @@
 import { hash } from 'node:crypto';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
-import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat/chat.ts';
+import type { ChatMessage, ToolCall, ToolMessage } from '../../core/chat/chat.ts';
 import { isJsonObject } from '../../shared/json/json.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { hasSignedBlocks, hasThoughts } from '../thoughts/thought-fields.ts';
 import { derivedCallId } from './derived-call-id.ts';
+import { regroupReturned, type FoundCall, type FoundCalls } from './regroup-returned.ts';
 import { findReturned, restoreTurn, type Readers, type StoredTurn } from './returned-turns.ts';
+import { findPlace, placeOf, questionBefore, withPlaces, type CallPlace } from './turn-places.ts';
+import { TurnLookup } from './turn-lookup.ts';
 
 export const continuationsLimit = 5_000;
 /** How long a turn is stored for the caller's next request. */
@@ -25,6 +28,12 @@ export interface ContinuationOptions {
   now: () => number;
   newCallId: () => string;
   onFault: (error: unknown) => void;
+}
+
+/** Where a turn is. `seed`: what identifies the conversation before it; `question`: from `questionBefore`. */
+export interface TurnPlace {
+  seed: string;
+  question: string;
 }
 
 /** A turn that ends with calls of the caller's functions. */
@@ -45,6 +54,8 @@ export interface ReturnedTurn {
  */
 export class Continuations {
   readonly #options: ContinuationOptions;
+  /** Resolves when the places of the turn before are stored. */
+  #placing: Promise<void> = Promise.resolve();
   /** Calls that are being stored: a second turn with the same ids must not replace the first. */
   readonly #arriving = new Set<string>();
 
@@ -70,11 +81,18 @@ export class Continuations {
     }
   }
 
-  /** The same with ids that are derived from the seed. The same calls of the same conversation replace the turn that was stored before. */
-  async saveDerived(caller: Caller, seed: string, turn: ReturnedTurn): Promise<ToolCall[]> {
-    const calls = turn.calls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
-    for (const id of noteIdsOf(caller, calls)) await this.#options.fallback.delete(id);
-    await this.#store(caller, { ...turn, calls, messages: withCalls(turn.messages, turn.calls, calls) });
+  /**
+   * The same with ids that follow from the conversation before, where they are not taken, and with the places of the calls: a client that sends other
+   * ids, or none, has its turn found by these.
+   */
+  async saveByPlace(caller: Caller, { seed, question }: TurnPlace, turn: ReturnedTurn): Promise<ToolCall[]> {
+    const derived = turn.calls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
+    const calls = await this.save(caller, { ...turn, calls: derived, messages: withCalls(turn.messages, turn.calls, derived) });
+    const places = Map.groupBy(calls.entries(), ([, { name }]) => name);
+    for (const [name, named] of places) {
+      const added = named.map(([position, call]) => placeOf(call, seed, position));
+      await this.#addPlaces(caller, placesIdOf(caller, question, name), { added, store: this.#storeFor(turn) });
+    }
     return calls;
   }
 
@@ -83,17 +101,15 @@ export class Continuations {
    * client has split it into a message for each call.
    */
   restore(caller: Caller, messages: ChatMessage[], readers: Readers): MaybePromise<ChatMessage[]> {
-    const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0) as AssistantMessage[];
-    return turns.length === 0 ? messages : this.#restoreTurns(caller, { messages, turns, readers });
+    const hasCalls = messages.some((message) => message.role === 'tool' || (message.role === 'assistant' && message.toolCalls.length > 0));
+    return hasCalls ? this.#restoreTurns(caller, { messages, readers }) : messages;
   }
 
-  async #restoreTurns(
-    caller: Caller,
-    { messages, turns, readers }: { messages: ChatMessage[]; turns: readonly AssistantMessage[]; readers: Readers },
-  ): Promise<ChatMessage[]> {
-    const found = await this.#findTurns(caller, turns);
-    if (found.size === 0) return messages;
-    const returned = findReturned(messages, found);
+  async #restoreTurns(caller: Caller, { messages: sent, readers }: { messages: ChatMessage[]; readers: Readers }): Promise<ChatMessage[]> {
+    const found = await this.#findCalls(caller, sent);
+    if (found.size === 0) return sent;
+    const { messages, turns } = regroupReturned(sent, found);
+    const returned = findReturned(messages, turns);
     let restored: ChatMessage[] = [];
     for (let index = 0; index < messages.length;) {
       const turn = returned.get(index);
@@ -105,21 +121,29 @@ export class Continuations {
     return restored;
   }
 
-  /** The stored turns of calls, from the last call on. */
-  async #findTurns(caller: Caller, turns: readonly AssistantMessage[]): Promise<ReadonlyMap<ToolCall, StoredTurn>> {
-    const known = new Map<string, StoredTurn | undefined>();
-    const found = new Map<ToolCall, StoredTurn>();
-    const calls = turns.flatMap(({ toolCalls }) => toolCalls).slice(-continuationsPerRequest);
-    for (const call of calls.toReversed()) {
-      for (const id of idsOf(call)) {
-        const turn = known.has(id) ? known.get(id) : await this.#find(noteIdOf(caller, id));
-        for (const other of turn?.calls ?? []) known.set(other.id, turn);
-        known.set(id, turn);
-        // With a backend that numbers its calls, an id may refer to a turn that was never stored.
-        if (turn?.calls.some((stored) => stored.id === id && stored.name === call.name) === true && !found.has(call)) found.set(call, turn);
-      }
+  /** What belongs to stored turns, from the last call on: calls, and results without a call. */
+  async #findCalls(caller: Caller, messages: readonly ChatMessage[]): Promise<FoundCalls> {
+    const lookup = new TurnLookup((id) => this.#find(noteIdOf(caller, id)));
+    const found = new Map<ToolCall | ToolMessage, FoundCall>();
+    for (const { part, index } of partsToFind(messages).slice(-continuationsPerRequest).toReversed()) {
+      const match = isCall(part)
+        ? await this.#findCall(caller, part, { lookup, messages, index })
+        : await lookup.byId(part.toolCallId, part.name);
+      if (match !== undefined) found.set(part, match);
     }
     return found;
+  }
+
+  /** By the id that the client has sent, by its place if it has sent none of ours, and by the id that follows from the place. */
+  async #findCall(
+    caller: Caller,
+    call: ToolCall,
+    { lookup, messages, index }: { lookup: TurnLookup; messages: readonly ChatMessage[]; index: number },
+  ): Promise<FoundCall | undefined> {
+    const bySentId = await lookup.byId(call.sentId ?? (call.place === undefined ? call.id : undefined), call.name);
+    if (bySentId !== undefined || call.place === undefined) return bySentId ?? lookup.byId(call.id, call.name);
+    const places = await this.#findPlaces(placesIdOf(caller, questionBefore(messages, index), call.name));
+    return lookup.byId(findPlace(places, call)?.id ?? call.id, call.name);
   }
 
   async #isAnyStored(ids: readonly string[]): Promise<boolean> {
@@ -127,46 +151,90 @@ export class Continuations {
     return false;
   }
 
-  /** By the id of the note of any of its calls. */
-  async #find(id: string): Promise<StoredTurn | undefined> {
-    const value = await this.#findNote(id);
-    if (!isJsonObject(value) || typeof value['of'] !== 'string') return value as StoredTurn | undefined;
-    return (await this.#findNote(value['of'])) as StoredTurn | undefined;
+  /** By the id of the note of any of its calls. `id`: of the call, if the note is of another spelling of it. */
+  async #find(noteId: string): Promise<{ turn: StoredTurn; id?: string } | undefined> {
+    const value = await this.#findNote(noteId);
+    if (!isJsonObject(value) || typeof value['of'] !== 'string') return value === undefined ? undefined : { turn: value as StoredTurn };
+    const turn = (await this.#findNote(value['of'])) as StoredTurn | undefined;
+    return turn && { turn, ...(typeof value['id'] === 'string' && { id: value['id'] }) };
   }
 
   async #findNote(id: string): Promise<unknown> {
-    const { fallback, store, now, onFault } = this.#options;
-    let value = await fallback.find(id, now());
-    try {
-      value ??= await store.find(id, now());
-    } catch (error) {
-      onFault(error);
-    }
+    const { fallback, now } = this.#options;
+    const value = (await fallback.find(id, now())) ?? (await this.#findStored(id));
     return value === undefined ? undefined : parseExactly(value);
   }
 
-  /** The turn under its first call, and a reference to it under each further one. */
-  async #store(caller: Caller, { model, calls, messages, returnsThoughts }: ReturnedTurn): Promise<void> {
-    const { store, fallback, now, onFault } = this.#options;
-    const time = now();
-    const [first, ...others] = noteIdsOf(caller, calls);
-    if (first === undefined) return;
-    const bounds = { time, maxNotes: continuationsLimit, maxCharacters: continuationsCharacters };
-    const saveIn = async (into: NoteStore): Promise<void> => {
-      const note = { callerId: caller.id, expires: time + continuationMs };
-      await into.save({ ...note, id: first, value: JSON.stringify({ model, calls, messages }) }, bounds);
-      for (const id of others) await into.save({ ...note, id, value: JSON.stringify({ of: first }) }, bounds);
-    };
-    // Without results or thoughts there is nothing to restore but the ids, and the model can safely repeat the turn.
-    const isReturned = returnsThoughts === true && !messages.some(hasSignedBlocks);
-    const isWorthStoring = messages.some(({ role }) => role === 'tool') || (!isReturned && messages.some(hasThoughts));
-    if (!isWorthStoring) return saveIn(fallback);
+  async #findStored(id: string): Promise<string | undefined> {
+    const { store, now, onFault } = this.#options;
     try {
-      await saveIn(store);
+      return await store.find(id, now());
     } catch (error) {
       onFault(error);
-      await saveIn(fallback);
+      return undefined;
     }
+  }
+
+  async #findPlaces(id: string): Promise<CallPlace[]> {
+    const { fallback, now } = this.#options;
+    const texts = [await this.#findStored(id), await fallback.find(id, now())];
+    return texts.flatMap((text) => (text === undefined ? [] : (parseExactly(text) as CallPlace[])));
+  }
+
+  /** One after the other, or one of two turns that end at the same time would be missing. */
+  async #addPlaces(caller: Caller, id: string, { added, store }: { added: readonly CallPlace[]; store: NoteStore }): Promise<void> {
+    const before = this.#placing;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#placing = promise;
+    await before;
+    try {
+      const { now, fallback, onFault } = this.#options;
+      const placeIn = async (into: NoteStore): Promise<void> => {
+        const text = await into.find(id, now());
+        const places = withPlaces(text === undefined ? [] : (parseExactly(text) as CallPlace[]), added);
+        await this.#saveIn(into, caller, [[id, JSON.stringify(places)]]);
+      };
+      await placeIn(store).catch((error: unknown) => {
+        onFault(error);
+        return placeIn(fallback);
+      });
+    } finally {
+      resolve();
+    }
+  }
+
+  /** The turn under its first call, and a reference to it under each further one, and under other spellings of their ids. */
+  async #store(caller: Caller, turn: ReturnedTurn): Promise<void> {
+    const { fallback, onFault } = this.#options;
+    const { model, calls, messages } = turn;
+    const [first, ...others] = noteIdsOf(caller, calls);
+    if (first === undefined) return;
+    const spellings = calls.flatMap(({ id }) => spellingsOf(id).map((spelling) => ({ id, noteId: noteIdOf(caller, spelling) })));
+    const notes: [id: string, value: string][] = [
+      [first, JSON.stringify({ model, calls, messages })],
+      ...others.map((id): [string, string] => [id, JSON.stringify({ of: first })]),
+      ...spellings.map(({ id, noteId }): [string, string] => [noteId, JSON.stringify({ of: first, id })]),
+    ];
+    const into = this.#storeFor(turn);
+    await this.#saveIn(into, caller, notes).catch((error: unknown) => {
+      if (into === fallback) throw error;
+      onFault(error);
+      return this.#saveIn(fallback, caller, notes);
+    });
+  }
+
+  async #saveIn(store: NoteStore, caller: Caller, notes: readonly (readonly [id: string, value: string])[]): Promise<void> {
+    const time = this.#options.now();
+    const bounds = { time, maxNotes: continuationsLimit, maxCharacters: continuationsCharacters };
+    for (const [id, value] of notes) await store.save({ id, callerId: caller.id, value, expires: time + continuationMs }, bounds);
+  }
+
+  /** Without results or thoughts there is nothing to restore but the ids, and the model can safely repeat the turn. */
+  #storeFor({ messages, returnsThoughts }: ReturnedTurn): NoteStore {
+    const { store, fallback } = this.#options;
+    const isReturned = returnsThoughts === true && !messages.some(hasSignedBlocks);
+    const isWorthStoring = messages.some(({ role }) => role === 'tool') || (!isReturned && messages.some(hasThoughts));
+    return isWorthStoring ? store : fallback;
   }
 }
 
@@ -185,9 +253,40 @@ export function withCalls(messages: readonly ChatMessage[], old: readonly ToolCa
   });
 }
 
-/** The id that a client has sent for a call, if it is not the one that the gateway has derived, comes first. */
-function idsOf({ id, sentId }: ToolCall): string[] {
-  return sentId === undefined ? [id] : [sentId, id];
+/** A part of a history that may belong to a stored turn. `index`: of its message. */
+interface PartToFind {
+  part: ToolCall | ToolMessage;
+  index: number;
+}
+
+/** Calls, and results whose calls are not in the history. */
+function partsToFind(messages: readonly ChatMessage[]): PartToFind[] {
+  const called = new Set<string>();
+  return messages.flatMap((message, index): PartToFind[] => {
+    if (message.role === 'tool') return called.has(message.toolCallId) ? [] : [{ part: message, index }];
+    if (message.role !== 'assistant') return [];
+    for (const { id } of message.toolCalls) called.add(id);
+    return message.toolCalls.map((part) => ({ part, index }));
+  });
+}
+
+function isCall(part: ToolCall | ToolMessage): part is ToolCall {
+  return !('role' in part);
+}
+
+/** The longest ids that programs between client and gateway leave as they are: OpenAI's limits. */
+const shortenedIds = [40, 64];
+
+/** What programs make of ids that are long, or have characters that Anthropic refuses. */
+function spellingsOf(id: string): string[] {
+  const plain = id.replaceAll(/[^\w-]/gu, '_');
+  const spellings = [plain, ...[id, plain].flatMap((text) => shortenedIds.map((length) => text.slice(0, length)))];
+  return [...new Set(spellings)].filter((spelling) => spelling !== id);
+}
+
+/** Where calls of a function behind a question are. */
+function placesIdOf(caller: Caller, question: string, name: string): string {
+  return hash('sha256', JSON.stringify(['place', caller.id, question, name]), 'base64url');
 }
 
 function noteIdsOf(caller: Caller, calls: readonly ToolCall[]): string[] {

@@ -1,17 +1,36 @@
+import { limits } from '../../core/limits.ts';
 import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
 import type { ToolCall } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json/json.ts';
+import { isContainer, isDeeperThan, type JsonValue } from '../../shared/json/json.ts';
+import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { callIdFrom } from '../../shared/text/call-ids.ts';
 import { canonicalJson } from '../fit-calls/canonical-json.ts';
 
 /**
  * The id of a call that is returned to a client which may not send ids back. It follows from what the client does send back: the conversation before
- * (`seed`), the position of the call and the call itself. Empty arguments do not count, because some clients omit them.
+ * (`seed`), the position of the call and the call itself.
  */
 export function derivedCallId(seed: string, position: number, { name, arguments: args }: Pick<ToolCall, 'name' | 'arguments'>): string {
-  return callIdFrom(canonicalJson([seed, position, name, withoutEmpty(argumentsAsObject(args))]));
+  return callIdFrom(`${JSON.stringify([seed, position, name])}${comparableArguments(args)}`);
 }
 
-function withoutEmpty(args: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== '' && value !== null && value !== undefined));
+/** A text that stays the same if a client omits empty arguments, or parses JSON in them, as some do. */
+export function comparableArguments(text: string): string {
+  const entries = Object.entries(argumentsAsObject(text)).filter(([, value]) => !isEmpty(value));
+  return canonicalJson(Object.fromEntries(entries.map(([name, value]) => [name, parsedIfJson(value)])));
+}
+
+/** Home Assistant drops what Python takes for false. */
+function isEmpty(value: JsonValue | undefined): boolean {
+  return isContainer(value) ? Object.keys(value).length === 0 : !value;
+}
+
+function parsedIfJson(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value !== 'string' || !/^\s*[[{]/u.test(value)) return value;
+  try {
+    const parsed = parseExactly(value) as JsonValue;
+    return isContainer(parsed) && !isDeeperThan(parsed, limits.jsonDepth) ? parsed : value;
+  } catch {
+    return value;
+  }
 }

@@ -86,16 +86,22 @@ function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ..
   return { ...rest, outcome, index };
 }
 
-/** Takes the checkpoint of a resumed run with its sources; only the first caller gets it. @throws GatewayError `conflict` */
-export function takeLoopCheckpoint({ suspension }: RunContext): { loop: LoopCheckpoint; sources: readonly Source[] } | undefined {
-  const taken = suspension?.resumed?.takeCheckpoint();
+/**
+ * Takes the checkpoint of a resumed run with its sources, or of the failed run that this one continues; only the first caller gets it. `ran`: as in
+ * `TakenCheckpoint`. @throws GatewayError `conflict`
+ */
+export function takeLoopCheckpoint({
+  suspension,
+  repeat,
+}: RunContext): { loop: LoopCheckpoint; sources: readonly Source[]; ran?: readonly string[] } | undefined {
+  const taken = suspension?.resumed?.takeCheckpoint() ?? repeat?.takeCheckpoint();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 2)
     throw new GatewayError(
       'conflict',
       'This run was suspended by another version of the gateway, so this one cannot resume it. Send the chat request again.',
     );
-  return { loop: taken.loop as unknown as LoopCheckpoint, sources: taken.sources };
+  return { ...taken, loop: taken.loop as unknown as LoopCheckpoint };
 }
 
 /** Whether it was taken within a round; otherwise the model is requested next. */

@@ -68,7 +68,7 @@ function turnOf({ toolCalls }: AssistantMessage, found: ReadonlyMap<ToolCall, St
 }
 
 /** A call that the gateway has executed in the turn. */
-function isOwnCall({ messages }: StoredTurn, { id }: ToolCall): boolean {
+export function isOwnCall({ messages }: StoredTurn, { id }: ToolCall): boolean {
   return messages.some((message) => message.role === 'tool' && message.toolCallId === id);
 }
 

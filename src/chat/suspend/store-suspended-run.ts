@@ -1,11 +1,12 @@
-import type {
-  AwaitedCalls,
-  DecidedCall,
-  RunSuspension,
-  RunSuspensions,
-  WaitingCall,
-  WaitingRun,
-  WaitingRunStore,
+import {
+  failedRunPrefix,
+  type AwaitedCalls,
+  type DecidedCall,
+  type RunSuspension,
+  type RunSuspensions,
+  type WaitingCall,
+  type WaitingRun,
+  type WaitingRunStore,
 } from '../../core/runs/suspended-run.ts';
 import { approvalPagePath, type PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf, type ConnectingCall, type MakeConnectLink, type PendingConnect } from '../../core/user-input/connect.ts';
@@ -13,6 +14,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
+import { allSources } from './all-sources.ts';
 import { createResumedRun, type TrackedRun } from './resumed-run.ts';
 
 /** The size of a suspended run as JSON: the largest body, with the results that a run may store. */
@@ -133,8 +135,7 @@ class StoredSuspension implements RunSuspension {
     const { waited, decided } = this.#resumption;
     const { loop, left } = checkpoint;
     const { transcript } = this.#run;
-    // Once the run has emitted the earlier sources again, they are the first of the new list.
-    const sources = this.#run.sources.length < waited.sources.length ? waited.sources : [...this.#run.sources];
+    const sources = allSources(this.#run.sources, waited.sources);
     // The same tokens stay valid until the same time.
     const waiting: WaitingRun = { ...waited, request: this.#request, sources, loop, transcript: [...transcript], again: { decided, left } };
     try {
@@ -195,7 +196,8 @@ async function save(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
       'Too many runs wait for approvals and sign-ins. Decide or cancel some of them (GET /api/runs), then ask again.',
     );
   }
-  if (saved.givenUp.length > 0) await onGivenUp(saved.givenUp);
+  const givenUp = saved.givenUp.filter((id) => !id.startsWith(failedRunPrefix));
+  if (givenUp.length > 0) await onGivenUp(givenUp);
   // The run's log must be readable before anyone can decide.
   await flushLog();
 }

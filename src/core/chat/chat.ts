@@ -16,6 +16,8 @@ export interface ToolCall {
   arguments: string;
   /** The client's own id of a call that it has returned, where `id` follows from the conversation. */
   sentId?: string;
+  /** Where the call is, in a wire format that can do without ids: what identifies the conversation before it, and its position in its turn. */
+  place?: { seed: string; position: number };
   /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
   extra?: JsonObject;
 }
@@ -171,6 +173,10 @@ export interface ChatRequest {
   returnsThoughts?: true;
   /** Only one call of the caller's functions is returned at a time, because its wire format has room for one. */
   returnsOneCall?: true;
+  /** The key with which the client marks a request and its repetitions. */
+  idempotencyKey?: string;
+  /** The request does not continue a failed run, and is not continued itself. */
+  resumesFailed?: false;
   /** What the request asked for and does not get; the run emits it. */
   warnings?: readonly CallerWarning[];
   /**

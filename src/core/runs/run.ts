@@ -1,5 +1,6 @@
 import type { ApprovalRule } from '../user-input/approval.ts';
 import type { ReadRequestHeader } from '../chat/request-headers.ts';
+import type { RunRepeat } from './run-repeat.ts';
 import type { RunSuspension } from './suspended-run.ts';
 import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, InlineFile } from '../chat/chat.ts';
@@ -48,6 +49,8 @@ export interface RunContext {
   readonly whenOver?: (notify: () => void) => void;
   /** Present if the run can be suspended until calls are approved, or its caller has connected; absent if its answer could not return tokens. */
   readonly suspension?: RunSuspension | undefined;
+  /** Absent in a run that was resumed, when a single function is invoked, and within a preset that is called as a tool. */
+  readonly repeat?: RunRepeat | undefined;
   /**
    * The messages that this run has added to its conversation so far: complete rounds of calls, and the answer. Absent when a single function is
    * invoked, and within a preset that is called as a tool.

@@ -95,6 +95,22 @@ interface SuspendedState {
   again?: { decided: DecidedCall[]; left: DecidedCall[] };
 }
 
+/**
+ * A run that failed by its backend's fault behind a call that writes, until its request comes again. Plain JSON, and as secret as a suspended run. Its id
+ * is in the store only, and begins with `failedRunPrefix`.
+ */
+export type FailedRun = SuspendedState & { calls: []; connect?: never; failed: Failure };
+
+/** What distinguishes a failed run in the store; no run has an id with it. */
+export const failedRunPrefix = 'failed:';
+
+interface Failure {
+  /** Of the request that has to come again, from `RepeatKeys`. */
+  key: string;
+  /** The names under which the calls that have run are cited. */
+  ran: string[];
+}
+
 export interface DecidedCall {
   call: WaitingCall;
   answer: ApprovalAnswer;
@@ -137,12 +153,12 @@ export interface WaitingBounds {
 export type SaveResult = { type: 'saved'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
 
 /**
- * Stores suspended runs, encrypted.
+ * Stores suspended runs, encrypted, and failed ones beside them, which only `claimFailed` finds.
  * @throws GatewayError `storage_unavailable`
  */
 export interface WaitingRunStore {
-  /** Adds a run, or reopens the one of this id. Resolves when it is durable. */
-  save(run: WaitingRun, bounds: WaitingBounds): Promise<SaveResult>;
+  /** Adds a run, or reopens the one of this id. Resolves when it is durable. A failed run is refused if there is no room: no other makes room for it. */
+  save(run: WaitingRun | FailedRun, bounds: WaitingBounds): Promise<SaveResult>;
   /** Cheap, as nothing is decrypted. Undefined if no run of that id was suspended in the last day. */
   findHead(id: string): Promise<WaitHead | undefined>;
   /** Undefined also for a run that cannot be decrypted with the current secret. */
@@ -151,6 +167,10 @@ export interface WaitingRunStore {
   decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
   /** Closes a run, so that it cannot be resumed; false when it is not open. `waitId`: only if it is still open in this suspension. */
   close(id: string, waitId?: string): Promise<boolean>;
+  /** Takes the failed run that was stored first under this key and has not expired at this time out of the store, so that nobody else can. */
+  claimFailed(key: string, time: number): Promise<FailedRun | undefined>;
+  /** The callers who have failed runs that have not expired at this time, and when the last of these expires. */
+  callersWithFailed(time: number): Promise<{ callerId: string; expires: number }[]>;
   /** Ids of open runs that have not expired at this time. */
   openIds(time: number): Promise<string[]>;
   /** Ids of this caller's open runs of a conversation (`conversationOf`). */

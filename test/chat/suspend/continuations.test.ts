@@ -146,7 +146,7 @@ it('separates calls of one turn to which the backend gave the same id, including
     { role: 'assistant', content: null, toolCalls: calls },
     { role: 'tool', toolCallId: 'c', content: 'looked' },
   ];
-  const [first, second] = await continuations.saveDerived(ann, 'seed', turnOf(calls.slice(1), messages));
+  const [first, second] = await continuations.saveByPlace(ann, { seed: 'seed', question: '' }, turnOf(calls.slice(1), messages));
   const sent: ChatMessage = { role: 'assistant', content: null, toolCalls: [first, second].filter((each) => each !== undefined) };
   expect(first?.id).not.toBe(second?.id);
   expect(await continuations.restore(ann, [sent], { model: 'model', fallbacks: [] })).toEqual([

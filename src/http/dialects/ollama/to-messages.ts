@@ -52,7 +52,7 @@ function toCalls({ tool_calls: calls }: WireMessage, seed: ConversationSeed): Op
     const call = { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) };
     const id = derivedCallId(seed.value, position, call);
     const isOwn = typeof sentId === 'string' && sentId !== '' && sentId !== id;
-    return { call: { ...call, id, ...(isOwn && { sentId }) }, sentId };
+    return { call: { ...call, id, place: { seed: seed.value, position }, ...(isOwn && { sentId }) }, sentId };
   });
 }
 

@@ -6,6 +6,8 @@ export const gatewayFieldDescriptions = {
   'params.max_tool_rounds': 'Rounds of tool calls.',
   'params.tool_timeout_ms': 'Time for one tool call.',
   'params.system': 'A system prompt in front of the messages.',
+  'params.resume_failed':
+    '`false`: the request makes its calls again even if it repeats one that failed behind calls that write. Default: it continues behind them.',
   session_id: 'The websocket session whose browser runs calls and answers questions.',
   chat_id: 'Your id of the conversation.',
   id: 'Your id of the message.',

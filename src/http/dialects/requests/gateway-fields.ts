@@ -55,6 +55,7 @@ export const gatewayFields = z.looseObject({
       max_tool_rounds: positive.max(limits.maxToolRounds).nullish(),
       tool_timeout_ms: positive.max(longestTimerMs).nullish(),
       system: z.string().nullish(),
+      resume_failed: z.boolean().nullish(),
     })
     .nullish(),
   session_id: z.string().max(256).nullish(),
@@ -69,7 +70,17 @@ type GatewayFields = z.infer<typeof gatewayFields>;
 /** What the gateway's own fields become. */
 type GatewayPart = Pick<
   ChatRequest,
-  'toolServers' | 'toolIds' | 'mode' | 'maxToolRounds' | 'toolTimeoutMs' | 'sessionId' | 'chatId' | 'messageId' | 'variables' | 'files'
+  | 'toolServers'
+  | 'toolIds'
+  | 'mode'
+  | 'maxToolRounds'
+  | 'toolTimeoutMs'
+  | 'sessionId'
+  | 'chatId'
+  | 'messageId'
+  | 'variables'
+  | 'files'
+  | 'resumesFailed'
 >;
 
 /** Fields of Open WebUI and of the gateway, which are never sent to a backend. */
@@ -107,6 +118,7 @@ const steeringParams: ReadonlySet<string> = new Set([
   'max_tool_rounds',
   'tool_timeout_ms',
   'system',
+  'resume_failed',
   'stream_response',
   'stream_delta_chunk_size',
   'reasoning_tags',
@@ -129,6 +141,7 @@ export function toGatewayPart(body: GatewayFields): GatewayPart {
       Object.entries(body.variables ?? {}).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
     ),
     files: (body.files ?? []).flatMap(toFile),
+    ...(body.params?.resume_failed === false && { resumesFailed: false }),
   };
 }
 

@@ -3,18 +3,19 @@ import type { Release } from '../../../core/callers/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { parseChatBody } from '../chat-completions/parse-chat-body.ts';
 import type { ParsedRequest } from '../dialect.ts';
-import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import type { StartOrContinue } from '../../../runs/start-or-continue.ts';
+import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
 import { createAddedMessages } from './added-messages.ts';
 import type { KeptConversations } from './kept-conversations.ts';
 import { streamToSession, type SocketCaller, type StartChat } from './socket-chats.ts';
 
 interface SocketChatOptions {
-  runs: ActiveRuns;
+  startRun: StartOrContinue;
   conversations: KeptConversations;
 }
 
 /** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the stored messages of its conversation. */
-export function startSocketChat({ runs, conversations }: SocketChatOptions): StartChat {
+export function startSocketChat({ startRun, conversations }: SocketChatOptions): StartChat {
   return async ({ body, caller, readHeader, address, controller, conversation, onOver }) => {
     const { request: sent, hasSystemParameter } = parseChatBody(body);
     const prompts = sent.messages.slice(0, hasSystemParameter ? 1 : 0);
@@ -27,7 +28,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
       ...(history.length > 0 && { hasExecutedCalls: true as const }),
       ...(conversation.id.of === 'session' && { conversationId: `session:${conversation.id.id}` }),
     };
-    const { run, stream, stats } = runs.start(request, { caller, controller, readHeader, address });
+    const { run, stream, stats } = await startRun(request, { caller, controller, readHeader, address });
     run.whenOver?.(onOver);
     const added = createAddedMessages();
 
@@ -57,7 +58,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
 }
 
 interface SessionAnswersOptions {
-  runs: ActiveRuns;
+  startRun: StartOrContinue;
   relay: BrowserRelay;
   log: FastifyBaseLogger;
 }
@@ -67,7 +68,7 @@ interface SessionAnswersOptions {
  * Resolves with the run's id once the session has accepted the first frame, or with undefined when there is no such session.
  * `release` is called at the end of the run.
  */
-export function createSessionAnswers({ runs, relay, log }: SessionAnswersOptions) {
+export function createSessionAnswers({ startRun, relay, log }: SessionAnswersOptions) {
   return async (
     { request }: Pick<ParsedRequest, 'request'>,
     { caller, readHeader, address }: SocketCaller,
@@ -75,7 +76,7 @@ export function createSessionAnswers({ runs, relay, log }: SessionAnswersOptions
   ): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const controller = new AbortController();
-    const { run, stream, stats } = startOr(release, () => runs.start(request, { caller, controller, readHeader, address }));
+    const { run, stream, stats } = await startOr(release, () => startRun(request, { caller, controller, readHeader, address }));
     run.whenOver?.(release);
     const first = Promise.withResolvers<boolean>();
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
@@ -87,9 +88,9 @@ export function createSessionAnswers({ runs, relay, log }: SessionAnswersOptions
 }
 
 /** Releases the admission if the run could not be started. */
-function startOr<Value>(release: Release, start: () => Value): Value {
+async function startOr<Value>(release: Release, start: () => MaybePromise<Value>): Promise<Value> {
   try {
-    return start();
+    return await start();
   } catch (error) {
     release();
     throw error;

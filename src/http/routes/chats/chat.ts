@@ -5,7 +5,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
 import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
-import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import type { StartOrContinue } from '../../../runs/start-or-continue.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import type { FollowOptions } from '../../../runs/suspended/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
@@ -20,6 +20,7 @@ import type { Dialect, ParsedRequest } from '../../dialects/dialect.ts';
 import { dialects } from '../../dialects/dialects.ts';
 import { replayEvents } from '../../dialects/answers/replay-events.ts';
 import { publicAddress } from '../../public-address.ts';
+import { repetitionKeyOf, saysRetry } from './repetition-headers.ts';
 
 interface ChatRouteOptions extends AnswerOptions {
   /** `PUBLIC_URL`. */
@@ -28,7 +29,7 @@ interface ChatRouteOptions extends AnswerOptions {
   follow: (started: StartedRun, options: FollowOptions) => StartedRun;
   approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
-  startRun: ActiveRuns['start'];
+  startRun: StartOrContinue;
   decidedRuns: DecidedRuns;
   /** By the name of their dialects. */
   storages: Readonly<Record<string, AnswerStorage>>;
@@ -75,11 +76,23 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
       });
     if (parsed.answersToSession === true) return startForSession(request, parsed);
     if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
-    const { model, stream } = parsed.request;
+    const address = (): string | undefined => publicAddress(request.headers, options.publicUrl);
+    const asked = { ...parsed.request, reply: new LazyReply(dialect.name, parsed.options, address), ...repetitionKeyOf(request) };
     const controller = new AbortController();
-    const storedReply = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
     const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
-    const begun = options.startRun({ ...parsed.request, reply: storedReply }, who);
+    const starting = options.startRun(asked, who, saysRetry(request));
+    return starting instanceof Promise
+      ? starting.then((started) => answerStarted(exchange, parsed, { started, controller }))
+      : answerStarted(exchange, parsed, { started: starting, controller });
+  }
+
+  function answerStarted(
+    exchange: Exchange,
+    parsed: ParsedRequest,
+    { started: begun, controller }: { started: StartedRun; controller: AbortController },
+  ): Promise<unknown> {
+    const { request, dialect } = exchange;
+    const { model, stream } = parsed.request;
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     return answerWithRun(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });

@@ -1,11 +1,19 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { ApprovalAnswer } from '../../../core/user-input/approval.ts';
-import type { DecisionEffect, SaveResult, WaitingBounds, WaitingRun, WaitingRunStore } from '../../../core/runs/suspended-run.ts';
+import {
+  failedRunPrefix,
+  type DecisionEffect,
+  type FailedRun,
+  type SaveResult,
+  type WaitingBounds,
+  type WaitingRun,
+  type WaitingRunStore,
+} from '../../../core/runs/suspended-run.ts';
 import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 import { createSecretCipher, type SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { deleteInParts } from '../connection/delete-in-parts.ts';
-import { selectAll } from '../connection/select.ts';
+import { selectAll, selectFirst } from '../connection/select.ts';
 import { ownedBy } from '../owned-by.ts';
 import { WaitingRunParts, stringifyInTicks } from './waiting-run-parts.ts';
 import { chatKeyOf, chooseLossesFor, closeRow, fieldOf, findRow, insertRow, type WaitingRunRow } from './waiting-run-rows.ts';
@@ -31,9 +39,9 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
 
     async find(id) {
       const { row, run } = await load(database, id);
-      if (row === undefined) return undefined;
+      if (row === undefined || isFailed(row)) return undefined;
       if (row.isOpen === 0) return { callerId: row.callerId, type: 'closed' };
-      if (run === undefined) return undefined;
+      if (run === undefined || isFailed(run)) return undefined;
       return { callerId: row.callerId, type: 'open', run, answers: await connection.read((opened) => answersOf(opened, run, cipher)) };
     },
 
@@ -48,7 +56,18 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       return true;
     },
 
-    openIds: (time) => selectIds(connection, 'is_open = 1 AND expires >= ?', time),
+    claimFailed: (key, time) => claimFailed(database, key, time),
+
+    callersWithFailed: (time) =>
+      connection.read((opened) =>
+        selectAll<{ callerId: string; expires: number }>(
+          opened,
+          `SELECT caller_id AS callerId, max(expires) AS expires FROM waiting_runs WHERE is_open = 1 AND expires > ? AND ${isFailedRow} GROUP BY caller_id`,
+          time,
+        ),
+      ),
+
+    openIds: (time) => selectIds(connection, `is_open = 1 AND expires >= ? AND NOT ${isFailedRow}`, time),
     openIdsOf: (callerId, conversation) => selectIds(connection, 'chat = ? AND is_open = 1', chatKeyOf(callerId, conversation)),
 
     async deleteAllOf(callerId) {
@@ -71,7 +90,29 @@ interface RunDatabase {
   parts: WaitingRunParts;
 }
 
-async function save({ connection, parts }: RunDatabase, run: WaitingRun, bounds: WaitingBounds): Promise<SaveResult> {
+const isFailedRow = `id LIKE '${failedRunPrefix}%'`;
+
+function isFailed(run: { id: string }): run is FailedRun {
+  return run.id.startsWith(failedRunPrefix);
+}
+
+async function claimFailed({ connection, cipher, parts }: RunDatabase, key: string, time: number): Promise<FailedRun | undefined> {
+  const sql = `SELECT id FROM waiting_runs WHERE chat = ? AND is_open = 1 AND expires > ? AND ${isFailedRow} ORDER BY expires, id LIMIT 1`;
+  for (;;) {
+    const found = await connection.read((database) => selectFirst<{ id: string }>(database, sql, key, time));
+    if (found === undefined) return undefined;
+    const { row, run } = await load({ connection, cipher, parts }, found.id);
+    const partsId = await connection.write((database) =>
+      findRow(database, found.id)?.encrypted === row?.encrypted ? closeRow(database, found.id) : undefined,
+    );
+    // Another request may have taken it since it was found.
+    if (partsId === undefined) continue;
+    await parts.remove([partsId]);
+    if (run !== undefined && isFailed(run)) return run;
+  }
+}
+
+async function save({ connection, parts }: RunDatabase, run: WaitingRun | FailedRun, bounds: WaitingBounds): Promise<SaveResult> {
   const text = await stringifyInTicks(run);
   if (text.length > bounds.maxRunCharacters) return { type: 'too_large' };
   // Check before writing anything. The encrypted text is longer, so the transaction checks again.
@@ -107,7 +148,7 @@ async function decide(
   const { connection, cipher, parts } = runs;
   for (;;) {
     const { row, run } = await load(runs, id);
-    if (row === undefined || run === undefined || row.waitId !== waitId) return { type: 'closed' };
+    if (row === undefined || run === undefined || isFailed(run) || row.waitId !== waitId) return { type: 'closed' };
     const effect = await connection.write(
       (database): DecisionEffect | undefined => {
         // The run may have been closed, or stored anew, since it was read.
@@ -153,7 +194,7 @@ async function selectIds(connection: DatabaseConnection, condition: string, valu
 }
 
 /** The run is undefined if it is closed, a part is missing, or it cannot be decrypted with this secret. */
-async function load({ connection, parts }: RunDatabase, id: string): Promise<{ row?: WaitingRunRow; run?: WaitingRun }> {
+async function load({ connection, parts }: RunDatabase, id: string): Promise<{ row?: WaitingRunRow; run?: WaitingRun | FailedRun }> {
   for (;;) {
     const row = await connection.read((database) => findRow(database, id));
     if (row === undefined) return {};
@@ -163,7 +204,7 @@ async function load({ connection, parts }: RunDatabase, id: string): Promise<{ r
     // Parts may have been removed while they were read, so start again if the row has changed.
     if (now?.encrypted !== row.encrypted) continue;
     try {
-      return { row, run: parseExactly(text) as WaitingRun };
+      return { row, run: parseExactly(text) as WaitingRun | FailedRun };
     } catch {
       return { row };
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { WaitingRun } from '../../../core/runs/suspended-run.ts';
+import type { FailedRun, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { selectFirst } from '../connection/select.ts';
@@ -32,7 +32,7 @@ export class WaitingRunParts {
   }
 
   /** Writes all parts but the first, which the caller writes with the row. Leaves no parts behind if it fails. */
-  async write(run: WaitingRun, text: string): Promise<WrittenText> {
+  async write(run: WaitingRun | FailedRun, text: string): Promise<WrittenText> {
     const [first = '', ...rest] = splitText(text);
     const partsId = rest.length === 0 ? '' : randomUUID();
     const encrypted = this.#cipher.encrypt(first, fieldOf(run, 'run', partsId));
@@ -86,7 +86,7 @@ export class WaitingRunParts {
 }
 
 /** As `JSON.stringify`, one field per tick where the fields are large: the request and the loop may both hold the same megabytes. */
-export async function stringifyInTicks(run: WaitingRun): Promise<string> {
+export async function stringifyInTicks(run: WaitingRun | FailedRun): Promise<string> {
   const fields: string[] = [];
   // From the phase of I/O, the first `setImmediate` comes before any other work; each after it lets that work run.
   await nextTick();

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { conversationOf } from '../../../core/runs/run.ts';
-import type { WaitingBounds, WaitingRun } from '../../../core/runs/suspended-run.ts';
+import type { FailedRun, WaitingBounds, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import { chooseLossesOfOthers, type Loss } from '../../../shared/fairness/fair-shares.ts';
 import type { SecretField } from '../../secrets/encrypt-secrets.ts';
 import { execute, selectFirst } from '../connection/select.ts';
@@ -27,10 +27,12 @@ export function findRow(database: DatabaseSync, id: string): WaitingRunRow | und
 
 export function insertRow(
   database: DatabaseSync,
-  { id, callerId, waitId, expires, request }: WaitingRun,
+  run: WaitingRun | FailedRun,
   { characters, encrypted, partsId }: { characters: number; encrypted: string; partsId: string },
 ): void {
-  const chat = chatKeyOf(callerId, conversationOf(request));
+  const { id, callerId, waitId, expires, request } = run;
+  // A failed run is found by its request alone.
+  const chat = 'failed' in run ? run.failed.key : chatKeyOf(callerId, conversationOf(request));
   database.prepare(insert).run(id, callerId, waitId, expires, characters, encrypted, partsId, chat);
 }
 
@@ -54,17 +56,22 @@ export function closeRow(database: DatabaseSync, id: string): string | undefined
   return open.partsId;
 }
 
-/** The runs to close to make space for this one; undefined if it has to be refused because its caller has too many, or uses the most space. */
+/**
+ * The runs to close to make space for this one; undefined if it has to be refused because its caller has too many, or uses the most space, or because it
+ * has failed: no run that somebody waits for makes space for that.
+ */
 export function chooseLossesFor(
   database: DatabaseSync,
-  { id, callerId }: WaitingRun,
+  run: WaitingRun | FailedRun,
   { characters, maxOfCaller, maxCharacters }: WaitingBounds & { characters: number },
 ): Loss<string | number>[] | undefined {
+  const { id, callerId } = run;
   const where = 'is_open = 1 AND id <> ?';
   const own = `SELECT count(*) AS entries FROM waiting_runs WHERE caller_id = ? AND ${where}`;
   if ((selectFirst<{ entries: number }>(database, own, callerId, id)?.entries ?? 0) >= maxOfCaller) return undefined;
   const shared = { table: 'waiting_runs', id: 'id', where, values: [id], order: 'expires, id' } as const;
   if (areWithin(database, shared, { entries: Infinity, characters: maxCharacters - characters })) return [];
+  if ('failed' in run) return undefined;
   return chooseLossesOfOthers({ owner: callerId, characters }, sharesIn(database, shared), {
     entries: Infinity,
     characters: maxCharacters,

@@ -298,7 +298,8 @@ export const scenarios: Record<string, Scenario> = {
       calls(['weather', city]),
       [{ type: 'text', text: 'It' }, new GatewayError('upstream_incomplete', 'The backend has cut its answer.')],
     ],
-    chat: ask('Hi', town),
+    // Played many times by one caller, and each time anew.
+    chat: ask('Hi', { fields: { ...town.fields, params: { resume_failed: false } } }),
     answer: { error: /cut its answer/ },
     sent: ['/weather'],
   },

@@ -1,0 +1,66 @@
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatEvent, ChatMessage, Source, ToolMessage } from '../../core/chat/chat.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+
+/** Calls that are named; of more, the number is said. */
+const namedCalls = 8;
+
+/** A run that continues a failed one. `ran`: the names of the calls that have run in that. */
+export interface ContinuedRun {
+  loop: LoopCheckpoint;
+  sources: readonly Source[];
+  ran: readonly string[];
+}
+
+/** For who reads the answer, and for programs that read warnings. */
+function notRepeated(ran: readonly string[]): string {
+  const calls = ran.length === 1 ? 'this call' : 'these calls';
+  const those = ran.length === 1 ? 'It is' : 'They are';
+  return `The same request failed a moment ago, after ${calls} had run: ${named(ran)}. ${those} not repeated, and the answer continues from there. To run ${ran.length === 1 ? 'it' : 'them'} again, ask for that in a new message.`;
+}
+
+export function notRepeatedWarning({ ran }: ContinuedRun): ChatEvent {
+  return warningEvent({ code: 'calls_not_repeated', message: notRepeated(ran) });
+}
+
+/**
+ * Begins the answer with what is not repeated, and with the sources of the calls that have run, as soon as the model answers: until then an error can
+ * still have an HTTP status. `isText`: the answer may have such a line.
+ */
+export function beginBehind(emit: Emit<ChatEvent>, { sources, ran }: ContinuedRun, isText: boolean): Emit<ChatEvent> {
+  let isDue = true;
+  return (events) => {
+    const start = isDue ? events.findIndex(isOfAnswer) : -1;
+    if (start < 0) return emit(events);
+    isDue = false;
+    const line: ChatEvent[] = isText ? [{ type: 'text', text: `${notRepeated(ran)}\n\n` }] : [];
+    return emit(events.toSpliced(start, 0, ...sources.map((source): ChatEvent => ({ type: 'source', source })), ...line));
+  };
+}
+
+/** The model reads it with the last result, because not every model takes another message there. */
+export function withNote({ loop, ran }: ContinuedRun): LoopCheckpoint {
+  const index = loop.messages.findLastIndex(({ role }) => role === 'tool');
+  const note = `[The answer after these calls failed, and the same request has come again. These calls have run: ${named(ran)}. Do not repeat them unless the user asks for it in a later message.]`;
+  const messages = loop.messages.map((message, position): ChatMessage =>
+    position === index && message.role === 'tool' ? withText(message, note) : message,
+  );
+  return { ...loop, messages };
+}
+
+function withText(message: ToolMessage, note: string): ToolMessage {
+  const { content } = message;
+  if (typeof content === 'string') return content.endsWith(note) ? message : { ...message, content: `${content}\n\n${note}` };
+  return { ...message, content: [...content, { type: 'text', text: note }] };
+}
+
+function named(ran: readonly string[]): string {
+  const more = ran.length - namedCalls;
+  return ran.slice(0, namedCalls).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+function isOfAnswer(event: ChatEvent): boolean {
+  if (event.type === 'run-event') return event.event.type === 'tool.call';
+  return event.type !== 'usage' && event.type !== 'selecting' && event.type !== 'tool-list';
+}
