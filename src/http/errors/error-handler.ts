@@ -110,13 +110,19 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     reply.header('retry-after', shown.retryAfter);
     if (isTooLongToWait(shown.retryAfter)) forbidRetry(reply);
   }
-  if (shown.challenge !== undefined) reply.header('www-authenticate', shown.challenge);
+  if (shown.status === 401) reply.header('www-authenticate', challengeFor(request));
   const format = request.routeOptions.config.errors ?? openAiErrors;
   if (format.headers !== undefined) reply.headers(format.headers(request));
   return reply
     .code(format.status?.(shown) ?? shown.status)
     .type('application/json; charset=utf-8')
     .send(format.body(shown, request));
+}
+
+/** Set where errors are sent, so that no 401 is without one (RFC 9110, section 11.6.1). OAuth clients fetch a new token if theirs was refused. */
+export function challengeFor({ headers }: FastifyRequest): string {
+  const wasSent = headers.authorization !== undefined || headers['x-api-key'] !== undefined;
+  return `Bearer realm="toolwharf"${wasSent ? ', error="invalid_token"' : ''}`;
 }
 
 /** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */
