@@ -162,6 +162,15 @@ it('blocks have the shapes of Anthropic', () => {
   expect(shown['content']).toEqual([{ type: 'text', text: 'Look.Done.', citations: null }]);
 });
 
+it.each(['thinking, text and calls', 'calls of the gateway'])('the input of a call comes once in a stream, in deltas: %s', (name) => {
+  const events = stream(answers[name] ?? []);
+  const starts = events.filter(({ type }) => type === 'content_block_start').map(({ content_block: block }) => block as JsonObject);
+  const inputs = starts.flatMap(({ input }) => (input === undefined ? [] : [input]));
+  const deltas = events.filter(({ type }) => type === 'content_block_delta').map(({ delta }) => (delta as JsonObject)['partial_json']);
+  expect(inputs).toEqual([{}, {}]);
+  expect(deltas.filter((delta) => delta !== undefined)).toEqual(['{"x":1}', '{}']);
+});
+
 it('the tokens of a cache are counted apart', () => {
   const { usage, sources, warnings } = collect(answers['sources, warnings and what it took'] ?? []);
   expect(usage).toMatchObject({ input_tokens: 26, cache_read_input_tokens: 4, output_tokens: 5 });
