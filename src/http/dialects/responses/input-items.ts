@@ -124,6 +124,8 @@ class ItemReader {
         return this.#readApprovalRequest(item, path);
       case 'mcp_approval_response': {
         const response = parseFields(itemSchemas.mcp_approval_response, item, path);
+        // What was said about the waiting call is an answer of its own.
+        this.#close();
         return index > this.#lastOfAssistant ? this.#addDecision(response, path) : undefined;
       }
       case 'item_reference':

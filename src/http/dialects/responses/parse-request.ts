@@ -51,7 +51,8 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     options: {
       ...optionsOf(body, tools),
       ...(input.listed.size > 0 && { listed: [...input.listed] }),
-      ...(isOpenWebUi(headers) && { showsNotices: true }),
+      // Open WebUI reads only the text.
+      ...(!isOpenWebUi(headers) && tools.mcpServers.length > 0 && { asksItself: tools.mcpServers.map(({ label }) => label) }),
     },
     isInterrupt: body.interrupt ?? false,
     ...(input.decisions.length > 0 && { decisions: input.decisions }),

@@ -21,8 +21,8 @@ export interface ResponseOptions extends JsonObject {
   keepsReasoning?: boolean;
   /** Labels of MCP servers whose tools the client knows. */
   listed?: string[];
-  /** The client reads only the text, so calls that wait for an approval are mentioned there too. */
-  showsNotices?: boolean;
+  /** Labels of MCP servers of the request whose approvals the client knows from their items. */
+  asksItself?: string[];
 }
 
 /** The format of one answer: what it streams and what it collects have the same ids. */
@@ -113,10 +113,10 @@ class ResponseHead {
 }
 
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
-  const { tools = {}, keepsReasoning = false, listed = [], showsNotices = false } = options;
+  const { tools = {}, keepsReasoning = false, listed = [], asksItself = [] } = options;
   const { runId, key } = head;
   const thoughts = keepsReasoning ? head.thoughts : undefined;
-  return new AnswerItems({ runId, key, originals: tools, thoughts, listed, showsNotices }, events);
+  return new AnswerItems({ runId, key, originals: tools, thoughts, listed, asksItself }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */

@@ -188,7 +188,7 @@ it('a fault amid the answer fails the response', async () => {
   });
 });
 
-it('a call that waits is a request for approval, without words about it', async () => {
+it('a call that waits is a request for approval, and a message with the link', async () => {
   const gateway = await gatewayWith([{ type: 'text', text: 'I will pay.' }, ...calls(['pay', { amount: 5 }])]);
   const { response } = await streamOf(gateway, { tool_ids: ['server:bank'] });
   expect(response).toMatchObject({
@@ -196,6 +196,7 @@ it('a call that waits is a request for approval, without words about it', async 
     output: [
       { type: 'message', content: [{ text: 'I will pay.' }] },
       { type: 'mcp_approval_request', name: 'pay', server_label: 'bank', arguments: '{"amount":5}' },
+      { type: 'message', content: [{ text: expect.stringMatching(/Waiting for your approval: pay\(.*\/approvals\/\S+$/s) }] },
     ],
     approval: { calls: [{ tool: 'pay' }] },
   });
