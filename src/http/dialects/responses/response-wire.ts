@@ -66,14 +66,16 @@ class ResponseHead {
   /** Part of the ids of the answer and of its items. */
   readonly key: string;
   readonly thoughts: AnswerHead['thoughts'];
+  readonly #now: AnswerHead['now'];
   readonly #own = new GatewayAnswerFields();
   #fixed: JsonObject;
   #usage: Usage | undefined;
   #reason: FinishReason = 'stop';
 
-  constructor({ runId, created, model, key, thoughts }: ResponseAnswerHead, { response }: ResponseOptions) {
+  constructor({ runId, created, now, model, key, thoughts }: ResponseAnswerHead, { response }: ResponseOptions) {
     this.key = key;
     this.thoughts = thoughts;
+    this.#now = now;
     this.runId = runId;
     this.#fixed = { id: responseId(runId, this.key), object: 'response', created_at: created, model, ...response };
   }
@@ -94,7 +96,7 @@ class ResponseHead {
   }
 
   begun(): JsonObject {
-    return { ...this.#fixed, status: 'in_progress', error: null, incomplete_details: null, output: [], usage: null };
+    return { ...this.#fixed, status: 'in_progress', completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
   }
 
   ended(end: ResponseEnd): JsonObject {
@@ -103,6 +105,7 @@ class ResponseHead {
       // One that fails in the background is stored, as its clients come back for it.
       ...(this.#fixed['background'] !== true && (end.status === 'failed' || end.status === 'cancelled') && { store: false }),
       status: end.status,
+      completed_at: end.status === 'completed' ? Math.floor(this.#now() / 1000) : null,
       error: end.status === 'failed' ? toResponseError(end.error) : null,
       incomplete_details: end.status === 'incomplete' ? { reason: end.reason } : null,
       usage: this.#usage === undefined ? null : toResponseUsage(this.#usage),

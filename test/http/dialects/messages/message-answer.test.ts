@@ -9,7 +9,7 @@ import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
 /** Sealed texts that can be read here. */
 const thoughts = { seal: (thought: Thought) => JSON.stringify(thought) };
-const head = { runId: 'r', requestId: 'q', created: 0, model: 'm', thoughts };
+const head = { runId: 'r', requestId: 'q', created: 0, now: () => 0, model: 'm', thoughts };
 const everything = { showsThinking: true, showsCalls: true, stopSequences: ['END'] };
 const finish = (reason: 'stop' | 'length' | 'tool_calls' | 'content_filter'): ChatEvent => ({ type: 'finish', reason });
 const runEvent = (type: 'tool.call' | 'tool.result' | 'warning', data: JsonObject): ChatEvent => ({
