@@ -27,7 +27,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     const isMissing = body.input === undefined || body.input === null;
     throw invalidField('input', isMissing ? 'is missing; it must be text or a list of items' : 'must not be empty');
   }
-  const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
+  const warnings = [...tools.warnings, ...input.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
     ...toGatewayPart(body),
     model: body.model,
