@@ -94,6 +94,11 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
   // A path with a hint is not meant as an id, even where ids have routes.
   if (allowed.length === 0 || hint !== '')
     return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hint}`), request, reply);
+  // With this status agents such as Codex fall back to HTTP at once, while others try again first.
+  if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+    const message = `${shown} is served over HTTP only. Send ${allowed.join(' or ')} requests; programs have a setting that turns websockets off.`;
+    return sendError(new GatewayError('invalid_request', message, { status: 426 }), request, reply);
+  }
   reply.header('allow', allowed.join(', '));
   const message = `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`;
   return sendError(new GatewayError('method_not_allowed', message), request, reply);
