@@ -49,8 +49,8 @@ export class AnswerItems {
   note(event: ChatEvent): void {
     switch (event.type) {
       case 'text':
-        if (event.isNotice === true) this.#notice += event.text;
-        else if (event.text !== '') this.#texts.addText('output_text', event.text);
+        if (event.isNotice === true && event.text !== '') this.#notice += event.text;
+        else if (event.text !== '' || event.isNotice === true) this.#texts.addText('output_text', event.text);
         return;
       case 'reasoning':
         if (event.text !== '') this.#texts.addReasoning(event.text, event.field);
