@@ -17,6 +17,7 @@ import { createKeptLists } from './kept-lists.ts';
 import { offerTools } from './offer-tools.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
+import { withoutBrought } from './without-brought.ts';
 
 interface ToolCatalogOptions {
   /** Sources of functions that belong to no server. If two claim the same entry of `tool_ids`, the first one gets it. */
@@ -67,7 +68,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   }
 
   async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
-    const supplied = await supply(request, run);
+    const supplied = ownWithoutBrought(await supply(request, run), request);
     const offer = await offerTools({
       groups: inPrecedence(supplied, request),
       callerNames: request.callerFunctions.map(({ name }) => name),
@@ -118,6 +119,16 @@ interface Supplied {
   /** One for each chosen server, in the same order. */
   registered: readonly SuppliedFunctions[];
   requested: readonly SuppliedFunctions[];
+}
+
+/** The request's own servers are left alone. */
+function ownWithoutBrought(supplied: Supplied, { callerFunctions }: ChatRequest): Supplied {
+  if (callerFunctions.length === 0) return supplied;
+  const withoutThem = (functions: SuppliedFunctions): SuppliedFunctions => ({
+    ...functions,
+    candidates: withoutBrought(functions.candidates, callerFunctions),
+  });
+  return { ...supplied, fromSources: supplied.fromSources.map(withoutThem), registered: supplied.registered.map(withoutThem) };
 }
 
 /** In a name clash, the function of the later group is renamed. */
