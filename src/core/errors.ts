@@ -89,8 +89,6 @@ interface GatewayErrorDetails {
   upstreamStatus?: number;
   /** Seconds or HTTP date, copied to `Retry-After`. */
   retryAfter?: string;
-  /** Of a 401, copied to `WWW-Authenticate` (RFC 6750, section 3). */
-  challenge?: string;
   /** What the run did before the error, as further fields of the body beside `error`. */
   progress?: JsonObject;
   cause?: unknown;
@@ -104,7 +102,6 @@ export class GatewayError extends Error {
   readonly type: ErrorType;
   readonly param: string | null;
   readonly retryAfter: string | undefined;
-  readonly challenge: string | undefined;
   readonly progress: JsonObject | undefined;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
@@ -116,7 +113,6 @@ export class GatewayError extends Error {
     this.type = errorTable[code].type;
     this.param = details.param ?? null;
     this.retryAfter = details.retryAfter;
-    this.challenge = details.challenge;
     this.progress = details.progress;
   }
 }

@@ -76,7 +76,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     await server.register(cors, {
       origin: corsOrigins.includes('*') ? '*' : [...corsOrigins],
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'request-id', 'retry-after'],
+      exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
     });
   installGuard(server, { authenticator, now });
   installCallerLimits(server, limiter);

@@ -47,9 +47,6 @@ export function createOidcCallers({ settings: { issuer, audience, admins, limits
     return new GatewayError(
       'invalid_api_key',
       `The token is not valid here: ${why}. Get a new one from ${issuer} for the audience "${audience}".`,
-      {
-        challenge: 'Bearer error="invalid_token"',
-      },
     );
   }
 

@@ -79,7 +79,7 @@ export type Source = {
 
 /** An event of a backend's answer. `choice` is the index for `n` above 1; absent means 0. */
 export type ModelEvent =
-  /** `isNotice`: what the gateway itself says about another event, for clients that would not read that event. */
+  /** `isNotice`: what the gateway itself says about another event, for clients that would not read that event. An empty one is a chunk without any text. */
   | { type: 'text'; text: string; choice?: number; isNotice?: true }
   /** `field`: the backend's name of the field; absent if the reasoning was part of the text. */
   | { type: 'reasoning'; text: string; field?: string; choice?: number }

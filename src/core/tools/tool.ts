@@ -111,7 +111,10 @@ export type ToolOutcome =
       renewsOffer?: true;
       usage?: Usage;
     }
-  /** `connect`: once the person has connected to this server, the call can run; until then nothing of it was done. */
+  /**
+   * `connect`: once the person has connected to this server, the call can run; until then nothing of it was done. `isRefused`: the API found fault with the
+   * request itself, so that repeating it is of no use.
+   */
   | {
       type: 'error';
       code: ToolErrorCode;
@@ -120,6 +123,7 @@ export type ToolOutcome =
       state?: CallState;
       usage?: Usage;
       connect?: ServerToConnect;
+      isRefused?: true;
     };
 
 /** Thrown by a tool; its message is for the model. Messages of other exceptions are masked. */

@@ -94,6 +94,11 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
   // A path with a hint is not meant as an id, even where ids have routes.
   if (allowed.length === 0 || hint !== '')
     return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hint}`), request, reply);
+  // With this status agents such as Codex fall back to HTTP at once, while others try again first.
+  if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+    const message = `${shown} is served over HTTP only. Send ${allowed.join(' or ')} requests; programs have a setting that turns websockets off.`;
+    return sendError(new GatewayError('invalid_request', message, { status: 426 }), request, reply);
+  }
   reply.header('allow', allowed.join(', '));
   const message = `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`;
   return sendError(new GatewayError('method_not_allowed', message), request, reply);
@@ -110,13 +115,19 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     reply.header('retry-after', shown.retryAfter);
     if (isTooLongToWait(shown.retryAfter)) forbidRetry(reply);
   }
-  if (shown.challenge !== undefined) reply.header('www-authenticate', shown.challenge);
+  if (shown.status === 401) reply.header('www-authenticate', challengeFor(request));
   const format = request.routeOptions.config.errors ?? openAiErrors;
   if (format.headers !== undefined) reply.headers(format.headers(request));
   return reply
     .code(format.status?.(shown) ?? shown.status)
     .type('application/json; charset=utf-8')
     .send(format.body(shown, request));
+}
+
+/** Set where errors are sent, so that no 401 is without one (RFC 9110, section 11.6.1). OAuth clients fetch a new token if theirs was refused. */
+export function challengeFor({ headers }: FastifyRequest): string {
+  const wasSent = headers.authorization !== undefined || headers['x-api-key'] !== undefined;
+  return `Bearer realm="toolwharf"${wasSent ? ', error="invalid_token"' : ''}`;
 }
 
 /** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */

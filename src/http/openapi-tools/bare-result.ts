@@ -39,6 +39,6 @@ const statuses: Partial<Record<ToolErrorCode, number>> = {
   tool_timeout: 504,
 };
 
-export function statusOfFailure(code: ToolErrorCode): number {
-  return code.startsWith('args_') ? 400 : (statuses[code] ?? 502);
+export function statusOfFailure({ code, isRefused }: Extract<ToolOutcome, { type: 'error' }>): number {
+  return code.startsWith('args_') || isRefused === true ? 400 : (statuses[code] ?? 502);
 }

@@ -4,12 +4,16 @@ import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { createListedTexts } from '../listed-texts.ts';
 import { moveSchema } from './movable-schema.ts';
 
-const failures: Readonly<Record<number, string>> = {
-  400: 'The arguments do not fit.',
+const failures: Readonly<Record<string, string>> = {
+  400: 'The arguments do not fit, or the API behind the function refuses them.',
+  401: 'The key is missing or not valid.',
+  403: 'The key or a rule does not permit the call.',
   404: 'There is no such function.',
   409: 'The call needs an approval that cannot be requested here.',
+  429: 'The key has reached a limit.',
   502: 'It failed.',
   504: 'It took too long.',
+  default: 'Any other error.',
 };
 
 const failureSchema: JsonObject = {

@@ -3,7 +3,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { foreignOrigin } from '../auth/open-mode.ts';
 import { leaveBodyUnread } from '../errors/unread-bodies.ts';
-import { logError, toGatewayError } from '../errors/error-handler.ts';
+import { challengeFor, logError, toGatewayError } from '../errors/error-handler.ts';
 import { messagePage, renderPage, type Page, type PageLink } from '../pages/page.ts';
 
 /** For a plugin of pages with forms: in it alone, because everywhere else a form of another site has to be refused. Errors are pages too, with `links`. */
@@ -19,6 +19,7 @@ export function installFormPages(
     logError(error, shown, { request, reply });
     leaveBodyUnread(request, reply);
     if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
+    if (shown.status === 401) reply.header('www-authenticate', challengeFor(request));
     const title = titles[shown.code] ?? (shown.status >= 500 ? 'That did not work' : 'That is not possible');
     return sendPage(reply.code(shown.status), messagePage(title, shown.message, links));
   });

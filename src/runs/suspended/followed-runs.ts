@@ -27,6 +27,12 @@ export interface FollowedRuns {
   stopWaiting(which: { runId?: string; ownerId?: string }): void;
 }
 
+/**
+ * Open WebUI updates the message of a channel every 150 ms at most, and what comes sooner is shown with the chunk after it. The link is the last chunk
+ * until somebody decides, so an empty one follows.
+ */
+const emptyChunkMs = 200;
+
 export function createFollowedRuns(): FollowedRuns {
   const followers = new Map<string, Follower>();
 
@@ -47,11 +53,13 @@ export function createFollowedRuns(): FollowedRuns {
             await waitUnlessAborted(part, signal);
             continue;
           }
+          const emptyChunk = setTimeout(() => follower.emitNothing(), emptyChunkMs);
           const leave = follower.servers.length === 0 ? undefined : resumeWhenConnected(started.run, follower.servers);
           try {
             const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
             if (isOver) return await follower.finish();
           } finally {
+            clearTimeout(emptyChunk);
             leave?.();
           }
         }
@@ -133,6 +141,11 @@ class Follower {
   leave(): void {
     this.#hasLeft = true;
     this.stop();
+  }
+
+  /** Makes the stream carry a chunk that says nothing. */
+  emitNothing(): void {
+    void this.#pass([{ type: 'text', text: '', isNotice: true }]);
   }
 
   async finish(): Promise<void> {

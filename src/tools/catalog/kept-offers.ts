@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import type { CallerFunction } from '../../core/chat/chat.ts';
 import type { Candidate, SuppliedFunctions } from '../definitions/tool-source.ts';
+import { withoutBrought } from './without-brought.ts';
 import type { ServerSupply } from './kept-servers.ts';
 import { nameFunctions, type CandidateGroups, type NamedFunctions } from './named-functions.ts';
 
@@ -28,7 +30,9 @@ export class KeptOffers {
     sizeCalculation: ({ functions }) => functions.all.length + 1,
   });
 
-  nameFunctions(supplied: Supplied, callerNames: readonly string[]): MaybePromise<NamedFunctions> {
+  nameFunctions(given: Supplied, callerFunctions: readonly CallerFunction[]): MaybePromise<NamedFunctions> {
+    const supplied = ownWithoutBrought(given, callerFunctions);
+    const callerNames = callerFunctions.map(({ name }) => name);
     const { registered, requested } = supplied;
     if (requested.length > 0 || registered.id === undefined) return nameFunctions(inPrecedence(supplied), callerNames);
     const fromSources = supplied.fromSources.flatMap(({ candidates }) => candidates);
@@ -44,6 +48,22 @@ export class KeptOffers {
       return functions;
     });
   }
+}
+
+/** The request's own servers are left alone. */
+function ownWithoutBrought(supplied: Supplied, callerFunctions: readonly CallerFunction[]): Supplied {
+  if (callerFunctions.length === 0) return supplied;
+  const withoutThem = (candidates: readonly Candidate[]): readonly Candidate[] => withoutBrought(candidates, callerFunctions);
+  const { registered } = supplied;
+  const [candidates, lastCandidates] = [withoutThem(registered.candidates), withoutThem(registered.lastCandidates)];
+  const isWhole = candidates === registered.candidates && lastCandidates === registered.lastCandidates;
+  const { id: _id, ...others } = registered;
+  return {
+    ...supplied,
+    fromSources: supplied.fromSources.map((functions) => ({ ...functions, candidates: withoutThem(functions.candidates) })),
+    // Without some of its functions it is another one.
+    registered: isWhole ? registered : { ...others, candidates, lastCandidates },
+  };
 }
 
 /** In a name clash, the function of the later group is renamed. */

@@ -97,10 +97,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
 
   async function makeOffer(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<ToolOffer> {
     const supplied = await supply(request, run, to);
-    const naming = keptOffers.nameFunctions(
-      supplied,
-      request.callerFunctions.map(({ name }) => name),
-    );
+    const naming = keptOffers.nameFunctions(supplied, request.callerFunctions);
     const functions = naming instanceof Promise ? await naming : naming;
     const offer = await offerTools(functions, {
       query: functions.whole === undefined ? latestQuestions(request.messages) : '',

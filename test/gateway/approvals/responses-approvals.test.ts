@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
@@ -139,7 +140,7 @@ describe('a decision in the next request', () => {
     const weather = { type: 'function', name: 'weather' };
     const gateway = await gatewayWith(calls(['pay', { amount: 1 }], ['look', { account: 'a' }], ['weather', {}]), says('Done.'));
     const { output } = await ask(gateway, [pay], { tools: [weather] });
-    expect(output).toMatchObject([{ type: 'mcp_approval_request', name: 'pay' }]);
+    expect(output).toMatchObject([{ type: 'mcp_approval_request', name: 'pay' }, { type: 'message' }]);
     const input = [pay, ...output, decide(output[0], true)];
     const second = await ask(gateway, input, { tools: [weather] });
     expect(second.output).toMatchObject([
@@ -204,17 +205,54 @@ describe('a decision in the next request', () => {
   });
 });
 
-it('a decision by token is answered as a response with the call', async () => {
-  const gateway = await gatewayWith(calls(['pay', { amount: 5 }]), says('Paid.'));
-  const { body } = await ask(gateway, [pay]);
+/** Approves the call of a response by its token. */
+function approve({ app }: Gateway, body: JsonObject): Promise<LightMyRequestResponse> {
   const approval = body['approval'] as { run_id: string; calls: { id: string; token: string }[] };
   const [call] = approval.calls;
-  const response = await gateway.app.server.inject({
+  return app.server.inject({
     method: 'POST',
     url: `/api/runs/${approval.run_id}/approvals/${String(call?.id)}`,
     headers: { authorization: `Bearer ${adminKey}` },
     payload: { decision: 'approve', token: call?.token },
   });
+}
+
+/** What the model reads at the end of the request. */
+const readLast = ({ model }: Gateway): [role: string, content: unknown][] =>
+  (model.requests.at(-1)?.messages ?? []).map(({ role, content }) => [role, content]);
+
+describe('the message beside a request for approval', () => {
+  const waits = calls(['pay', { amount: 5 }]);
+
+  it.each<[what: string, sentBack: (output: JsonObject[]) => JsonObject[]]>([
+    ['all items', (output) => output],
+    ['the message alone', (output) => output.filter(({ type }) => type === 'message')],
+  ])('is understood when a client sends back %s', async (_what, sentBack) => {
+    const gateway = await gatewayWith(waits, says('Not yet.'), says('Paid.'), says('Gladly.'));
+    const first = await ask(gateway, [pay]);
+    const history = [pay, ...sentBack(first.output)];
+    await ask(gateway, [...history, { role: 'user', content: 'Done?' }]);
+    const waiting = ['tool', expect.stringContaining('has not run')];
+    const before = [['user', 'Pay'], ['assistant', null], waiting];
+    expect(readLast(gateway).slice(0, 3)).toEqual(before);
+    expect(readLast(gateway).filter(([role]) => role === 'tool')).toHaveLength(1);
+    await approve(gateway, first.body);
+    await ask(gateway, [...history, { role: 'user', content: 'Thanks' }]);
+    expect(readLast(gateway)).toEqual([
+      ['user', 'Pay'],
+      ['assistant', null],
+      ['tool', expect.stringContaining('paid')],
+      ['assistant', 'Paid.'],
+      ['user', 'Thanks'],
+    ]);
+    expect(paid(gateway)).toBe(1);
+  });
+});
+
+it('a decision by token is answered as a response with the call', async () => {
+  const gateway = await gatewayWith(calls(['pay', { amount: 5 }]), says('Paid.'));
+  const { body } = await ask(gateway, [pay]);
+  const response = await approve(gateway, body);
   expect(response.json<JsonObject>()['output']).toMatchObject([
     { type: 'mcp_call', server_label: 'bank', name: 'pay', arguments: '{"amount":5}' },
     { type: 'message' },

@@ -55,6 +55,14 @@ it.each(['response', 'choice'] as const)('fields of the %s that the backend send
   expect(JSON.stringify(second)).toContain('"provider":"some"');
 });
 
+it('the absent refusal of an answer that is sent back reaches no backend', async () => {
+  const { response } = await ask({ model: 'model', messages }, [says('Hello.')]);
+  const { message } = response.json().choices[0];
+  expect(message).toEqual({ role: 'assistant', content: 'Hello.', refusal: null });
+  const { model } = await ask({ model: 'model', messages: [...messages, message, ...messages] }, [says('Again.')]);
+  expect(model.requests[0]?.messages[1]).toEqual({ role: 'assistant', content: 'Hello.', toolCalls: [] });
+});
+
 it('the words with which a model declines stand beside no content, streamed and not', async () => {
   const words: ScriptStep[] = ['I will ', 'not.'].map((refusal) => ({ type: 'extra', level: 'delta', fields: { refusal } }));
   const turns: ScriptStep[][] = [[...words, { type: 'finish', reason: 'stop' }]];
@@ -81,7 +89,12 @@ it('a stream is a sequence of chunks that ends with [DONE] and gives the same an
   expect(deltas.map((delta) => delta?.['content'] ?? '').join('')).toBe('Hello.');
   expect(deltas.map((delta) => delta?.['reasoning_content'] ?? '').join('')).toBe('Hm.');
   const whole = await ask({ model: 'model', messages }, [turn()]);
-  expect(whole.response.json().choices[0].message).toEqual({ role: 'assistant', content: 'Hello.', reasoning_content: 'Hm.' });
+  expect(whole.response.json().choices[0].message).toEqual({
+    role: 'assistant',
+    content: 'Hello.',
+    reasoning_content: 'Hm.',
+    refusal: null,
+  });
 });
 
 it('extension fields never reach a backend, and unknown OpenAI parameters do [S4-3]', async () => {

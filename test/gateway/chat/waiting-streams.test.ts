@@ -51,6 +51,13 @@ async function streamOf(
   };
 }
 
+/** The chunks after the one with the approval. */
+function afterApproval(raw: string): JsonObject[] {
+  const frames = raw.split('\n\n').filter((frame) => frame.startsWith('data: {'));
+  const last = frames.findLastIndex((frame) => frame.includes('"approval":{'));
+  return frames.slice(last + 1).map((frame) => JSON.parse(frame.slice('data: '.length)) as JsonObject);
+}
+
 async function listening(options: Parameters<typeof bankGateway>[0]): Promise<Gateway> {
   const gateway = await bankGateway(options);
   await listen(gateway.app);
@@ -75,6 +82,18 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     expect(seen.sources.map(({ source }) => source)).toEqual([{ name: 'TOOL:bank/look' }, { name: 'TOOL:bank/pay' }]);
     expect(stream.raw().endsWith('data: [DONE]\n\n')).toBe(true);
     expect((await readRun(gateway, asked)).status).toBe('completed');
+  });
+
+  it('has an empty chunk after the link, with which Open WebUI shows the link in a channel', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.')] });
+    const stream = await streamOf(gateway);
+    const asked = await stream.asked();
+    await waitFor(() =>
+      expect(afterApproval(stream.raw())).toMatchObject([{ choices: [{ delta: { content: '' }, finish_reason: null }] }]),
+    );
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await stream.end;
+    expect(readSeen(stream.raw()).text).toMatch(/\/approvals\/\S+\n\nPaid\.$/);
   });
 
   it('says in the line of Open WebUI what is done, also about a call that was approved', async () => {
@@ -231,7 +250,7 @@ describe("in Open WebUI's other connections", () => {
     expect(response.status).toBe('completed');
     const texts = response.output.flatMap(({ content }) => ((content ?? []) as { text: string }[]).map(({ text }) => text));
     expect(texts.join('')).toMatch(/^Waiting for your approval: pay\(\{"amount":5\}\)\.\n\nDecide here: \S+\n\nPaid\.$/);
-    expect(response.output.map(({ type }) => type)).toEqual(['message', 'mcp_approval_request', 'mcp_call', 'message']);
+    expect(response.output.map(({ type }) => type)).toEqual(['mcp_approval_request', 'message', 'mcp_call', 'message']);
     // Open WebUI sends the texts alone, joined.
     const told = { role: 'assistant', content: [{ type: 'output_text', text: texts.join('') }] };
     await (
@@ -272,7 +291,7 @@ describe("in Open WebUI's other connections", () => {
     await using gateway = await listening({ turns: [pay] });
     const stream = await ask(gateway, route, route === '/api/chat' ? { messages: [question] } : { input: [question] }, 'ollama-python/0.6');
     await stream.end;
-    expect(stream.raw().includes('Decide here')).toBe(route === '/api/chat');
+    expect(stream.raw()).toContain('Decide here');
   });
 });
 

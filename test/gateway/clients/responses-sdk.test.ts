@@ -118,7 +118,11 @@ describe.each([false, true])('the SDK of OpenAI, stream: %s', (isStream) => {
     const input = [{ role: 'user', content: 'Buy tea' }];
     const first = await ask(client, isStream, { input });
     const request = first.output[0] as OpenAI.Responses.ResponseOutputItem.McpApprovalRequest;
-    expect(first.output).toMatchObject([{ type: 'mcp_approval_request', server_label: 'till', name: 'buy', arguments: '{"item":"tea"}' }]);
+    expect(first.output).toMatchObject([
+      { type: 'mcp_approval_request', server_label: 'till', name: 'buy', arguments: '{"item":"tea"}' },
+      { type: 'message' },
+    ]);
+    expect(first.output_text).toMatch(/^Waiting for your approval: buy\(.*\/approvals\/\S+$/s);
     const decision = { type: 'mcp_approval_response', approval_request_id: request.id, approve: true };
     const second = await ask(client, isStream, { input: [...input, request as unknown as JsonObject, decision] });
     expect(second.output).toMatchObject([

@@ -229,6 +229,14 @@ describe('a call of an MCP server of a request that needs an approval', () => {
     expect(server.requests.findLast(({ rpc }) => rpc === 'tools/call')?.headers.authorization).toBe('Bearer token-secret');
   });
 
+  it('is only an item in Responses, because the client that names the server asks its user itself', async () => {
+    const server = await mcpHttpServer([weather]);
+    const gateway = await gatewayWith([calls(['weather', {}])]);
+    const payload = { model: 'model', input: 'How is the weather?', tools: [entryOf(server.url, { require_approval: null })] };
+    const asked = await gateway.app.server.inject({ method: 'POST', url: '/v1/responses', headers: { host: '127.0.0.1:8080' }, payload });
+    expect(asked.json<{ output: JsonObject[] }>().output.map(({ type }) => type)).toEqual(['mcp_list_tools', 'mcp_approval_request']);
+  });
+
   it('is approved after a restart, and what the server is sent stands in no file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolwharf-mcp-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

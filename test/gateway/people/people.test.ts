@@ -228,14 +228,20 @@ describe('a key that speaks for several people', () => {
         onTestFinished(() => socket.terminate());
       });
     expect(await first(opened({ headers: { authorization: `Bearer ${key}`, 'x-openwebui-user-id': 'ada' } }))).toBe('session');
-    const framed = (data: object, protocols?: string[]): Promise<string> => {
-      const socket = opened({}, protocols);
+    const framed = (data: object, protocols?: string[], headers = {}): Promise<string> => {
+      const socket = opened({ headers }, protocols);
       socket.once('open', () => socket.send(JSON.stringify({ type: 'auth', data })));
       return first(socket);
     };
     expect(await framed({ token: key, user: 'ada' })).toBe('session');
     expect(await framed({ user: 'ada' }, ['toolwharf.v1', `bearer.${key}`])).toBe('session');
     expect(await framed({ token: key })).toBe('4401 The auth frame must name the user, as `user`.');
+    // A proxy names the person, and the page has the key.
+    const byProxy = { 'x-openwebui-user-id': 'ada' };
+    expect(await framed({ token: key }, undefined, byProxy)).toBe('session');
+    expect(await framed({ token: key, user: 'ada' }, undefined, byProxy)).toBe('session');
+    expect(await framed({ token: key, user: 'bob' }, undefined, byProxy)).toBe('4401 The auth frame and the upgrade name different users.');
+    expect(await framed({ token: key }, undefined, { 'x-openwebui-user-id': ['ada', 'bob'] })).toBe('4401 The user is not known here.');
     const named = (user: string): Promise<unknown> => {
       const socket = opened({ headers: { authorization: `Bearer ${key}`, 'x-openwebui-user-id': 'ada' } });
       onTestFinished(() => socket.terminate());

@@ -120,7 +120,7 @@ describe('a token of the configured issuer', () => {
     const { call, issuer } = await oidcGateway();
     const refused = await call('GET /api/runs', await issuer.tokenFor('ada', { claims, expiresIn }));
     expect([refused.status, errorOf(refused)['code']]).toEqual([401, 'invalid_api_key']);
-    expect(refused.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
+    expect(refused.headers['www-authenticate']).toBe('Bearer realm="toolwharf", error="invalid_token"');
   });
 
   it('may be a minute late or early, because clocks differ', async () => {

@@ -46,6 +46,12 @@ async function sentDocument(listed: readonly ListedTool[]): Promise<Document> {
 }
 
 describe('the document of the functions', () => {
+  it('describes every status that a call can have', async () => {
+    const { paths } = await sentDocument([toolNamed('pay')]);
+    const statuses = Object.keys(paths['/api/tools/pay/call']?.post.responses ?? {});
+    expect(statuses).toEqual(expect.arrayContaining(['200', '400', '401', '403', '404', '409', '429', '502', '504', 'default']));
+  });
+
   it('has an operation for each function that this key may use', async () => {
     await using gateway = await gatewayOf({
       servers: [serverOf('bank', documentOf({ pay: amount, look: amount })), serverOf('shop', documentOf({ look: amount }))],
@@ -164,9 +170,13 @@ describe('the document of the functions', () => {
 
 describe('a call', () => {
   const servers = [
-    serverOf('bank', documentOf({ pay: amount, look: amount, say: amount, draw: amount, break: amount, wait: amount }), {
-      extra: { config: { needs_approval: ['pay'] } },
-    }),
+    serverOf(
+      'bank',
+      documentOf({ pay: amount, look: amount, say: amount, draw: amount, break: amount, refuse: amount, lock: amount, wait: amount }),
+      {
+        extra: { config: { needs_approval: ['pay'] } },
+      },
+    ),
   ];
   const picture = `data:image/png;base64,${'A'.repeat(20_000)}`;
   const answers = {
@@ -174,6 +184,8 @@ describe('a call', () => {
     'http://bank.test/say': answerOf('Seven.', { type: 'text/plain' }),
     'http://bank.test/draw': { drawn: picture },
     'http://bank.test/break': answerOf('{"detail":"The vault is closed."}', { status: 500 }),
+    'http://bank.test/refuse': answerOf('{"detail":"No such account."}', { status: 422 }),
+    'http://bank.test/lock': answerOf('{"detail":"No key."}', { status: 401 }),
     'http://bank.test/wait': () => new Promise<never>(() => undefined),
   };
 
@@ -191,6 +203,8 @@ describe('a call', () => {
     ['none', { amount: 1 }, 404, failedWith('not_found')],
     ['pay', { amount: 1 }, 409, failedWith('approval_required')],
     ['break', { amount: 1 }, 502, failedWith('tool_error', 'The vault is closed.')],
+    ['refuse', { amount: 1 }, 400, failedWith('tool_error', 'No such account.')],
+    ['lock', { amount: 1 }, 502, failedWith('tool_error', 'No key.')],
     ['wait', { amount: 1 }, 504, failedWith('tool_timeout')],
   ])('of %s with %j is answered with %i', async (name, payload, status, expected) => {
     await using gateway = await gatewayOf({ servers, answers, environment: { TOOL_TIMEOUT_MS: '300', TOOLWHARF_DEMO: 'false' } });

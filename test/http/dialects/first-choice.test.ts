@@ -13,7 +13,7 @@ const events: ChatEvent[] = [
   { type: 'finish', reason: 'stop', choice: 0 },
   { type: 'finish', reason: 'length', choice: 1 },
 ];
-const head = { runId: 'run', requestId: 'request', created: 0, model: 'm' };
+const head = { runId: 'run', requestId: 'request', created: 0, now: () => 0, model: 'm' };
 
 it.each<[string, AnswerFormat, end: string]>([
   ['responses', responseFormat({ response: {} }), '"status":"completed","error":null'],

@@ -15,6 +15,8 @@ export interface AnswerHead {
   requestId?: string;
   /** Seconds since 1970. */
   created: number;
+  /** Milliseconds since 1970. */
+  now: () => number;
   model: string;
   /** Absent where nothing that a model wants back can be in the answer. */
   thoughts?: Pick<ThoughtSealer, 'seal'> | undefined;

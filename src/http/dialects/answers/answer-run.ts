@@ -63,7 +63,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       if (event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
     };
     const time = created ?? Math.floor(options.now() / 1000);
-    const head: AnswerHead = { runId: run.runId, requestId: request.id, created: time, model, thoughts: run.thoughts };
+    const head: AnswerHead = { runId: run.runId, requestId: request.id, created: time, now: options.now, model, thoughts: run.thoughts };
     // The client disconnected before this point, so no `close` event will follow.
     if (reply.raw.destroyed) controller.abort(new DOMException('The client disconnected', 'AbortError'));
     try {

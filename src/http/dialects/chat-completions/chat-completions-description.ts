@@ -16,6 +16,7 @@ export const completionShape = z
         message: z.looseObject({
           role: z.literal('assistant'),
           content: z.string().nullable(),
+          refusal: z.string().nullable(),
           reasoning_content: z.string().optional(),
           tool_calls: z.array(anyObject).optional().describe('Calls of the functions that the request brought.'),
         }),

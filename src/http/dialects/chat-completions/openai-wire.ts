@@ -226,7 +226,7 @@ function completedChoice(index: number, choice: CollectedChoice, options: Comple
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(first !== undefined && calls),
     ...delta,
-    ...(refusal !== '' && { refusal }),
+    refusal: refusal === '' ? null : refusal,
   };
   return { index, message, logprobs: null, finish_reason: toWireReason(finishReason, options, first !== undefined), ...fields };
 }

@@ -95,7 +95,9 @@ function sortTools(tools: readonly JsonObject[]): SortedTools {
 function toMessage(message: Body['messages'][number]): ChatMessage {
   const { role: _role, content: _content, ...rest } = message;
   if (message.role === 'assistant') {
-    const { tool_calls: calls, ...extra } = rest as Record<string, unknown>;
+    const { tool_calls: calls, refusal, ...others } = rest as Record<string, unknown>;
+    // Clients send our answers back as they are, and many backends refuse a field that they do not know.
+    const extra = refusal === null ? others : { ...others, ...(refusal !== undefined && { refusal }) };
     const toolCalls = (Array.isArray(calls) ? (calls as z.infer<typeof callSchema>[]) : []).map((call) => ({
       id: call.id,
       name: call.function.name,

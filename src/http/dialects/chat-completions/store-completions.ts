@@ -75,7 +75,7 @@ export function createCompletionStorage({ store, isStoring, now, logger }: Compl
       const seconds = Math.floor(created / 1000);
       const answered = { request, callerId, runId, created, metadata: parseMetadata(request.store.metadata) };
       const format = chatCompletionFormat(request.reply?.options ?? {}, {});
-      const collector = new CompletionCollector(format.collect({ runId, created: seconds, model: request.model }));
+      const collector = new CompletionCollector(format.collect({ runId, created: seconds, now, model: request.model }));
       const bounded = new BoundedCollector(collector, charactersOf);
       return saver.storing({ ...started, created: seconds }, bounded, async () => {
         if (collector.isWaiting) return undefined;

@@ -18,9 +18,9 @@ export function blockOf(event: ChatEvent, { showsCalls }: Pick<ShownBlocks, 'sho
   return event.type === 'run-event' && showsCalls ? executedBlock(event.event) : undefined;
 }
 
-/** Clients take the input of a call from text in a stream, and from the block elsewhere. Calls of MCP have it in both, as some read it in either. */
+/** In a stream the input of a call comes in deltas only: Anthropic's Go SDK appends them to what the start has. */
 export function openingOf(block: JsonObject): JsonObject {
-  return block['type'] === 'tool_use' ? { ...block, input: {} } : block;
+  return inputTextOf(block) === undefined ? block : { ...block, input: {} };
 }
 
 /** The text of a call's input; undefined for other blocks. */

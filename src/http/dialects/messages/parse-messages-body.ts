@@ -21,8 +21,9 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
   const wire = requireBoundedBody(value, 'a JSON object with model, max_tokens and messages');
   const body = parseFields(bodySchema, wire);
   refuseThread(wire);
-  const { messages, hasExecutedCalls } = readConversation(body);
-  const { warnings, ...tools } = readTools(body);
+  const { messages, hasExecutedCalls, unknown } = readConversation(body);
+  const { warnings: leftOutTools, ...tools } = readTools(body);
+  const warnings = [...leftOutTools, ...unknown.warnings];
   const request: ChatRequest = {
     ...toGatewayPart(body),
     ...tools,

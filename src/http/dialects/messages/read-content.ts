@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
+import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
+import { isTextType, readImage } from '../requests/image-part.ts';
 import { parseFields } from '../requests/parse-fields.ts';
+import { placeholderFor, type UnknownParts } from '../requests/unknown-parts.ts';
 import type { Block } from './messages-body-schema.ts';
 
 const textBlock = z.looseObject({ text: z.string() });
@@ -30,17 +33,22 @@ const documentBlock = z.looseObject({
     'must be an object whose type is text or content',
   ),
 });
+const toolReference = z.looseObject({ tool_name: z.string().max(256) });
 const searchResult = z.looseObject({ title: z.string().nullish(), source: z.string().nullish(), content: blocks });
 
-/** Where the content is in the request. `isNew`: it is what the model has to answer, so no part of it may be left out. */
+/** Where the content is in the request. `isNew`: it is what the model has to answer, so no file in it may be left out. */
 export interface ContentLocation {
   path: string;
   isNew: boolean;
+  /** It is the result of a call. */
+  isResult?: boolean;
+  /** Takes the blocks of unknown types. */
+  unknown: UnknownParts;
 }
 
 /**
- * Text and images as parts of a message. Blocks of unknown types are left out. Schemas check only what is rare: each check takes microseconds, and blocks come
- * by the ten thousand.
+ * Text and images as parts of a message, also in the forms of OpenAI. Blocks of unknown types are left out. Schemas check only what is rare: each check takes
+ * microseconds, and blocks come by the ten thousand.
  * @throws GatewayError `invalid_request`
  */
 export function toParts(content: string | readonly Block[], location: ContentLocation): ContentPart[] {
@@ -50,13 +58,14 @@ export function toParts(content: string | readonly Block[], location: ContentLoc
 
 /** None for a block of an unknown type. @throws GatewayError `invalid_request` */
 export function partsOfBlock(block: Block, location: ContentLocation): ContentPart[] {
+  if (isTextType(block.type))
+    return textPart(typeof block['text'] === 'string' ? block['text'] : parseFields(textBlock, block, location.path).text);
+  const image = readImage(block as JsonObject);
+  if (image !== undefined) return [image];
   switch (block.type) {
-    case 'text':
-      return textPart(typeof block['text'] === 'string' ? block['text'] : parseFields(textBlock, block, location.path).text);
     case 'image': {
-      const { source } = parseFields(imageBlock, block, location.path);
-      if (source.type === 'url') return [{ type: 'image_url', image_url: { url: source.url } }];
-      if (source.type === 'base64') return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }];
+      parseFields(imageBlock, block, location.path);
+      // Those with a URL or data were read above.
       return leftOut('an image in a stored file', 'Send the image itself as base64 or its URL', location);
     }
     case 'document':
@@ -65,9 +74,20 @@ export function partsOfBlock(block: Block, location: ContentLocation): ContentPa
       const { title, source, content } = parseFields(searchResult, block, location.path);
       return withHeading([title, source], toParts(content, { ...location, path: `${location.path}.content` }));
     }
+    case 'input_audio':
+      return isJsonObject(block['input_audio'])
+        ? [{ type: 'input_audio', input_audio: block['input_audio'] }]
+        : unknownPart(block, location);
+    case 'tool_reference':
+      return [{ type: 'text', text: `Found the tool ${JSON.stringify(parseFields(toolReference, block, location.path).tool_name)}.` }];
     default:
-      return [];
+      return unknownPart(block, location);
   }
+}
+
+function unknownPart({ type }: Block, { path, isResult = false, unknown }: ContentLocation): ContentPart[] {
+  unknown.note(type, path);
+  return isResult ? [{ type: 'text', text: placeholderFor(type) }] : [];
 }
 
 function documentParts({ source, title, context }: z.infer<typeof documentBlock>, location: ContentLocation): ContentPart[] {

@@ -4,6 +4,7 @@ import type { ReturnedThought } from '../../../core/chat/thought.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
+import { nothingReadable, UnknownParts } from '../requests/unknown-parts.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
 import { partsOfBlock, toContent, toParts, type ContentLocation } from './read-content.ts';
 
@@ -22,15 +23,18 @@ interface ReadConversation {
   messages: ChatMessage[];
   /** It has calls that the gateway has run. */
   hasExecutedCalls: boolean;
+  /** What was left out, because its type is not known. */
+  unknown: UnknownParts;
 }
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
 export function readConversation({ messages, system }: Pick<CountedBody, 'messages' | 'system'>): ReadConversation {
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
-  const read: ChatMessage[] = systemMessage(system ?? '', { path: 'system', isNew: true });
+  const unknown = new UnknownParts();
+  const read: ChatMessage[] = systemMessage(system ?? '', { path: 'system', isNew: true, unknown });
   let hasExecutedCalls = false;
   for (const [index, { role, content }] of messages.entries()) {
-    const location = { path: `messages.${index}.content`, isNew: index > lastAnswer };
+    const location = { path: `messages.${index}.content`, isNew: index > lastAnswer, unknown };
     if (role === 'system') read.push(...systemMessage(content, location));
     else if (role === 'user') read.push(...userMessages(content, location));
     else {
@@ -41,7 +45,7 @@ export function readConversation({ messages, system }: Pick<CountedBody, 'messag
     }
   }
   if (read.length === 0) throw invalidField('messages', 'must have a text, an image or a result');
-  return { messages: read, hasExecutedCalls };
+  return { messages: read, hasExecutedCalls, unknown };
 }
 
 /** Claude Code puts a line about its build first, which changes with each request: a backend could never reuse what it has of the prompt. */
@@ -54,11 +58,16 @@ function systemMessage(content: string | readonly Block[], location: ContentLoca
   return parts.length === 0 ? [] : [{ role: 'system', content: toContent(parts) }];
 }
 
-/** Results first, because they have to follow their calls. Most backends take images in the messages of users only. */
+/**
+ * Results first, because they have to follow their calls. Most backends take images in the messages of users only.
+ * @throws GatewayError `invalid_request`, also if nothing of a message to be answered is of a known type
+ */
 function userMessages(content: string | readonly Block[], location: ContentLocation): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'user', content }];
   const results: ChatMessage[] = [];
   const said: ContentPart[] = [];
+  const { unknown, isNew } = location;
+  const unknownBefore = unknown.count;
   for (const [index, block] of content.entries()) {
     const at = { ...location, path: `${location.path}.${index}` };
     if (block.type !== 'tool_result' && block.type !== 'mcp_tool_result') {
@@ -69,13 +78,15 @@ function userMessages(content: string | readonly Block[], location: ContentLocat
     results.push(message);
     if (images.length > 0) said.push({ type: 'text', text: `Images in the result of the call ${message.toolCallId}:` }, ...images);
   }
+  if (isNew && said.length + results.length === 0 && unknown.count > unknownBefore)
+    throw nothingReadable(content[0]?.type, `${location.path}.0`, 'blocks of the types text, image, document or tool_result');
   return said.length === 0 ? results : [...results, { role: 'user', content: toContent(said) }];
 }
 
-function readResult(block: Block, { path }: ContentLocation): { message: ToolMessage; images: ContentPart[] } {
+function readResult(block: Block, { path, unknown }: ContentLocation): { message: ToolMessage; images: ContentPart[] } {
   const { tool_use_id: toolCallId, content, is_error: isError } = isPlainResult(block) ? block : parseFields(resultBlock, block, path);
   // An agent cannot take a result back: it would be refused with each further request, while a model can read that a part is missing.
-  const parts = toParts(content ?? '', { path: `${path}.content`, isNew: false });
+  const parts = toParts(content ?? '', { path: `${path}.content`, isNew: false, isResult: true, unknown });
   const images = parts.filter(({ type }) => type !== 'text');
   const text = toContent(parts.filter(({ type }) => type === 'text')) as string;
   const shown = text === '' && images.length > 0 ? 'The result is the images below.' : text;
@@ -118,6 +129,8 @@ class AssistantTurn {
     if (this.#results.length > 0) this.#endRound();
     switch (block.type) {
       case 'text':
+      case 'input_text':
+      case 'output_text':
         // Text after a call that has no result because it waits for an approval.
         if (this.#hasExecuted) this.#endRound();
         this.#parts.push(...partsOfBlock(block, location));
@@ -133,6 +146,7 @@ class AssistantTurn {
         this.hasExecutedCalls ||= this.#hasExecuted;
         return;
       default:
+        location.unknown.note(block.type, location.path);
     }
   }
 

@@ -83,7 +83,8 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
       ending.note(event);
       const answering = event.type === 'run-event' ? modelThatAnswers(event.event) : undefined;
       if (answering !== undefined) prefix = prefixFor(answering);
-      if (event.type === 'text') return event.text === '' ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
+      if (event.type === 'text')
+        return event.text === '' && event.isNotice !== true ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
       if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
       if (event.type === 'tool-call') calls.push(ending.toWireCall(event.call));
       const logprobs = event.type === 'extra' ? logprobsIn(event) : undefined;

@@ -19,8 +19,8 @@ interface ItemOptions {
   thoughts: AnswerHead['thoughts'];
   /** Labels of MCP servers whose tools are not listed again. */
   listed: readonly string[];
-  /** Writes also the gateway's own notices about an item, as text. */
-  showsNotices: boolean;
+  /** Labels of MCP servers that the client itself has named, and asks its user about. Other approvals are also a message. */
+  asksItself: readonly string[];
 }
 
 /**
@@ -32,6 +32,8 @@ export class AnswerItems {
   readonly #items: ItemList;
   readonly #texts: TextItems;
   readonly #calls: McpCallItems;
+  /** What is said about the approvals that follow. */
+  #notice = '';
 
   constructor(options: ItemOptions, events: ItemEvents) {
     this.#options = options;
@@ -47,7 +49,8 @@ export class AnswerItems {
   note(event: ChatEvent): void {
     switch (event.type) {
       case 'text':
-        if (event.text !== '' && (event.isNotice !== true || this.#options.showsNotices)) this.#texts.addText('output_text', event.text);
+        if (event.isNotice === true && event.text !== '') this.#notice += event.text;
+        else if (event.text !== '' || event.isNotice === true) this.#texts.addText('output_text', event.text);
         return;
       case 'reasoning':
         if (event.text !== '') this.#texts.addReasoning(event.text, event.field);
@@ -156,5 +159,9 @@ export class AnswerItems {
         name: tool,
         server_label: labelOfServer(this.#calls.serverOf(id)),
       });
+    // A client that did not name the server may know nothing of these items, and would show an empty answer.
+    const isUnexpected = calls.some(({ id }) => !this.#options.asksItself.includes(this.#calls.serverOf(id)));
+    if (isUnexpected && this.#notice !== '') this.#texts.addText('output_text', this.#notice);
+    this.#notice = '';
   }
 }

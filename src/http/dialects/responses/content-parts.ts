@@ -2,46 +2,55 @@ import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { textOfFile } from '../../../shared/text/file-text.ts';
+import { isTextType, readImage } from '../requests/image-part.ts';
+import { placeholderFor, type UnknownParts } from '../requests/unknown-parts.ts';
+
+/** Where parts are in the request. */
+export interface PartsLocation {
+  path: string;
+  /** They are the result of a call. */
+  isResult?: boolean;
+  /** Takes the parts of unknown types. */
+  unknown: UnknownParts;
+}
 
 /**
  * Parts of a message or of a call's output, in the gateway's types. A list with only text becomes a text, and an empty list an empty text, because backends refuse lists without
  * parts. @throws GatewayError `invalid_request` for what cannot be read here
  */
-export function toContent(content: string | readonly JsonObject[], path: string): MessageContent {
+export function toContent(content: string | readonly JsonObject[], location: PartsLocation): MessageContent {
   if (typeof content === 'string') return content;
-  const parts = content.flatMap((part, index) => toPart(part, `${path}.${index}`));
+  const parts = content.flatMap((part, index) => toPart(part, { ...location, path: `${location.path}.${index}` }));
   if (parts.length === 0) return '';
   const [only] = parts;
   return parts.length === 1 && only?.type === 'text' && typeof only.text === 'string' ? only.text : parts;
 }
 
-/** Nothing for a part of a type that is not known: a history may hold anything. */
-function toPart(part: JsonObject, path: string): ContentPart[] {
+/** Also parts of other APIs, which many clients send by mistake. A part of an unknown type is left out: a history may hold anything. */
+function toPart(part: JsonObject, location: PartsLocation): ContentPart[] {
   const { type } = part;
+  const { path } = location;
+  if (isTextType(type)) return typeof part['text'] === 'string' ? [{ type: 'text', text: part['text'] }] : [];
+  const image = readImage(part);
+  if (image !== undefined) return [image];
   switch (typeof type === 'string' ? type : '') {
-    case 'input_text':
-    case 'output_text':
-    case 'text':
-    case 'summary_text':
-      return typeof part['text'] === 'string' ? [{ type: 'text', text: part['text'] }] : [];
     case 'refusal':
       return typeof part['refusal'] === 'string' ? [{ type: 'text', text: part['refusal'] }] : [];
     case 'input_image':
-      return [imagePart(part, path)];
+    case 'image_url':
+    case 'image':
+      throw cannotLoad(`${path}.${'file_id' in part ? 'file_id' : 'image_url'}`, 'the image as a data: URL in image_url');
     case 'input_file':
       return [{ type: 'text', text: fileText(part, path) }];
+    case 'file':
+      // That of chat completions.
+      return [{ type: 'text', text: fileText(isJsonObject(part['file']) ? part['file'] : part, path) }];
     case 'input_audio':
       return isJsonObject(part['input_audio']) ? [{ type: 'input_audio', input_audio: part['input_audio'] }] : [];
     default:
-      return [];
+      location.unknown.note(type, path);
+      return location.isResult === true ? [{ type: 'text', text: placeholderFor(type) }] : [];
   }
-}
-
-function imagePart(part: JsonObject, path: string): ContentPart {
-  const { image_url: url, detail } = part;
-  if (typeof url !== 'string')
-    throw cannotLoad(`${path}.${'file_id' in part ? 'file_id' : 'image_url'}`, 'the image as a data: URL in image_url');
-  return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && { detail }) } };
 }
 
 /** The text of a file, after its name. */

@@ -1,11 +1,14 @@
 import type { z } from 'zod';
+import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { RequestedDecision } from '../../../core/user-input/approval.ts';
 import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat/chat.ts';
 import type { ReturnedThought } from '../../../core/chat/thought.ts';
-import { GatewayError, invalidField } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
+import { isTextType, readImage } from '../requests/image-part.ts';
 import { parseFields } from '../requests/parse-fields.ts';
-import { approvalRequestId, runIdOf } from './approval-request-id.ts';
+import { nothingReadable, UnknownParts } from '../requests/unknown-parts.ts';
+import { approvalsIn, toDecision, type Approvals } from './approval-items.ts';
 import { offeredName, parseTools, searchName, type CallerTools } from './caller-tools.ts';
 import { toContent } from './content-parts.ts';
 import { itemSchemas } from './request-schema.ts';
@@ -23,9 +26,11 @@ interface ParsedInput {
   listed: ReadonlySet<string>;
   /** What each item brings that has tools. */
   tools: CallerTools[];
+  /** About what was left out, because its type is not known. */
+  warnings: CallerWarning[];
 }
 
-const nothing = { decisions: [], besideDecisions: undefined, hasExecutedCalls: false, listed: new Set<string>(), tools: [] };
+const nothing = { decisions: [], besideDecisions: undefined, hasExecutedCalls: false, listed: new Set<string>(), tools: [], warnings: [] };
 
 type ItemType = keyof typeof itemSchemas;
 
@@ -42,7 +47,7 @@ const assistantTypes: ReadonlySet<unknown> = new Set([
 
 /**
  * Items of types that are not read here are left out: a history may hold anything.
- * @throws GatewayError `invalid_request` for a malformed item, and for a reference that nothing is known of
+ * @throws GatewayError `invalid_request` for a malformed item, for a reference that nothing is known of, and if nothing of what is to be answered can be read
  */
 export function parseInput(input: string | readonly JsonObject[]): ParsedInput {
   if (typeof input === 'string') return { ...nothing, messages: [{ role: 'user', content: input }] };
@@ -69,7 +74,11 @@ class ItemReader {
   readonly #listed = new Set<string>();
   readonly #lastOfAssistant: number;
   readonly #approvals: Approvals;
+  readonly #unknown = new UnknownParts();
   #besideDecisions: string | undefined;
+  /** The first item after those of the assistant that could not be read. */
+  #unreadable: { type: unknown; path: string } | undefined;
+  #hasReadNew = false;
   #hasExecutedCalls = false;
   /** The assistant's message that further items join, and the results of its calls that the gateway has executed. */
   #open: AssistantMessage | undefined;
@@ -85,10 +94,12 @@ class ItemReader {
 
   read(item: JsonObject, path: string, index: number): void {
     const type = typeOf(item);
+    const isNew = index > this.#lastOfAssistant;
     if (this.#decisions.length > 0 && type !== 'mcp_approval_response') this.#besideDecisions ??= path;
+    if (isNew) this.#hasReadNew ||= type !== undefined;
     switch (type) {
       case 'message':
-        return this.#readMessage(item, path);
+        return this.#readMessage(item, path, isNew);
       case 'reasoning':
         return this.#addThought(parseFields(itemSchemas.reasoning, item, path).encrypted_content);
       case 'function_call': {
@@ -102,8 +113,9 @@ class ItemReader {
       case 'function_call_output':
       case 'custom_tool_call_output': {
         const { call_id: toolCallId, output } = parseFields(itemSchemas[type], item, path);
+        const location = { path: `${path}.output`, isResult: true, unknown: this.#unknown };
         this.#close();
-        this.#messages.push({ role: 'tool', toolCallId, content: toContent(output as string | JsonObject[], `${path}.output`) });
+        this.#messages.push({ role: 'tool', toolCallId, content: toContent(output as string | JsonObject[], location) });
         return undefined;
       }
       case 'tool_search_call': {
@@ -124,7 +136,9 @@ class ItemReader {
         return this.#readApprovalRequest(item, path);
       case 'mcp_approval_response': {
         const response = parseFields(itemSchemas.mcp_approval_response, item, path);
-        return index > this.#lastOfAssistant ? this.#addDecision(response, path) : undefined;
+        // What was said about the waiting call is an answer of its own.
+        this.#close();
+        return isNew ? this.#addDecision(response, path) : undefined;
       }
       case 'item_reference':
         return this.#readReference(item, path, index);
@@ -134,13 +148,23 @@ class ItemReader {
         return undefined;
       }
       case undefined:
+        // A part without the message around it.
+        if (isTextType(item['type']) || readImage(item) !== undefined)
+          return this.#readMessage({ role: 'user', content: [item] }, path, isNew);
+        this.#unknown.note(item['type'], path);
+        if (isNew) this.#unreadable ??= { type: item['type'], path };
         return undefined;
     }
   }
 
   end(): ParsedInput {
     this.#close();
+    if (this.#unreadable !== undefined && !this.#hasReadNew) {
+      const { type, path } = this.#unreadable;
+      throw nothingReadable(type, path, 'a message');
+    }
     return {
+      warnings: this.#unknown.warnings,
       messages: this.#messages,
       decisions: this.#decisions,
       besideDecisions: this.#besideDecisions,
@@ -150,11 +174,16 @@ class ItemReader {
     };
   }
 
-  #readMessage(item: JsonObject, path: string): void {
+  #readMessage(item: JsonObject, path: string, isNew: boolean): void {
+    if (isNew) this.#hasReadNew = true;
     const { role, content } = parseFields(itemSchemas.message, item, path);
-    const said = toContent(content as string | JsonObject[], `${path}.content`);
-    // Its parts are all of types that are not known.
-    if (said === '' && typeof content !== 'string') return;
+    const unknownBefore = this.#unknown.count;
+    const said = toContent(content as string | JsonObject[], { path: `${path}.content`, unknown: this.#unknown });
+    if (said === '' && typeof content !== 'string') {
+      if (isNew && role === 'user' && this.#unknown.count > unknownBefore)
+        throw nothingReadable(content[0]?.type, `${path}.content.0`, 'parts of the types input_text, input_image or input_file');
+      return;
+    }
     if (role !== 'assistant') {
       this.#close();
       // Many backends do not know OpenAI's newer name of the role, and all know the older one.
@@ -254,34 +283,6 @@ class ItemReader {
     this.#open = undefined;
     this.#results = [];
   }
-}
-
-function toDecision(response: { id: string; approve: boolean; reason?: string | null | undefined }, param: string): RequestedDecision {
-  const { id, approve, reason } = response;
-  const runId = runIdOf(id);
-  if (runId === undefined)
-    throw invalidField(param, 'there is no request for approval of this id. Send the id of an item of the type mcp_approval_request.');
-  const message = reason === undefined || reason === null || reason === '' ? {} : { message: reason };
-  const answer = approve ? { decision: 'approve' as const } : { decision: 'reject' as const, ...message };
-  return { runId, isAbout: (token) => approvalRequestId(runId, token) === id, answer, param };
-}
-
-interface Approvals {
-  /** The last response to each request. */
-  responses: Map<string, JsonObject>;
-  /** Ids of requests whose calls have run. */
-  executed: Set<string>;
-}
-
-function approvalsIn(items: readonly JsonObject[]): Approvals {
-  const approvals: Approvals = { responses: new Map(), executed: new Set() };
-  for (const item of items) {
-    const { type, approval_request_id: id } = item;
-    if (typeof id !== 'string') continue;
-    if (type === 'mcp_approval_response') approvals.responses.set(id, item);
-    else if (type === 'mcp_call') approvals.executed.add(id);
-  }
-  return approvals;
 }
 
 function typeOf(item: JsonObject): ItemType | undefined {

@@ -27,7 +27,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     const isMissing = body.input === undefined || body.input === null;
     throw invalidField('input', isMissing ? 'is missing; it must be text or a list of items' : 'must not be empty');
   }
-  const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
+  const warnings = [...tools.warnings, ...input.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
     ...toGatewayPart(body),
     model: body.model,
@@ -49,9 +49,10 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
   return {
     request,
     options: {
-      ...optionsOf(body, tools),
+      ...optionsOf(body, tools, request.parameters),
       ...(input.listed.size > 0 && { listed: [...input.listed] }),
-      ...(isOpenWebUi(headers) && { showsNotices: true }),
+      // Open WebUI reads only the text.
+      ...(!isOpenWebUi(headers) && tools.mcpServers.length > 0 && { asksItself: tools.mcpServers.map(({ label }) => label) }),
     },
     isInterrupt: body.interrupt ?? false,
     ...(input.decisions.length > 0 && { decisions: input.decisions }),
@@ -115,6 +116,8 @@ function parametersOf(body: Body): JsonObject {
   const parameters: Record<string, JsonValue | null | undefined> = {
     temperature: body.temperature,
     top_p: body.top_p,
+    presence_penalty: body.presence_penalty,
+    frequency_penalty: body.frequency_penalty,
     max_completion_tokens: body.max_output_tokens,
     reasoning_effort: body.reasoning?.effort,
     verbosity: body.text?.verbosity,
@@ -146,41 +149,62 @@ function keepsReasoning({ store, include }: Body): boolean {
   return store === true || include?.includes('reasoning.encrypted_content') === true;
 }
 
-function optionsOf(body: Body, { originals }: CallerTools): ResponseOptions {
+function optionsOf(body: Body, { originals }: CallerTools, parameters: JsonObject): ResponseOptions {
   return {
-    response: echoedFields(body),
+    response: echoedFields(body, parameters),
     ...(originals.size > 0 && { tools: Object.fromEntries([...originals].map(([name, tool]) => [name, { ...tool }])) }),
     ...(keepsReasoning(body) && { keepsReasoning: true }),
   };
 }
 
-/** What OpenAI repeats of a request in its response. */
-function echoedFields(body: Body): JsonObject {
+/**
+ * What a response repeats of its request. The specification of Open Responses requires all of it. `parameters`: those for the model; where none is sent,
+ * a default stands that every API has.
+ */
+function echoedFields(body: Body, parameters: JsonObject): JsonObject {
+  const numberOf = (name: string, otherwise: number): number => {
+    const value = parameters[name];
+    return typeof value === 'number' ? value : otherwise;
+  };
   const echoed = {
     background: body.background === true,
+    frequency_penalty: numberOf('frequency_penalty', 0),
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     metadata: body.metadata ?? {},
     parallel_tool_calls: body.parallel_tool_calls ?? true,
+    presence_penalty: numberOf('presence_penalty', 0),
     previous_response_id: body.previous_response_id ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
+    safety_identifier: body.safety_identifier ?? null,
     service_tier: body.service_tier ?? 'default',
     store: body.store === true,
-    temperature: body.temperature ?? null,
-    text: { ...body.text, format: body.text?.format ?? { type: 'text' } },
+    temperature: numberOf('temperature', 1),
+    text: { ...body.text, format: echoedFormat(body) },
     tool_choice: body.tool_choice ?? 'auto',
     tools: (body.tools ?? []).map((tool) => echoedTool(tool as JsonObject)),
     top_logprobs: body.top_logprobs ?? 0,
-    top_p: body.top_p ?? null,
+    top_p: numberOf('top_p', 1),
     truncation: body.truncation ?? 'disabled',
     user: body.user ?? null,
   };
   return echoed as JsonObject;
 }
 
+function echoedFormat({ text }: Body): JsonObject {
+  const format = (text?.format ?? { type: 'text' }) as JsonObject;
+  return format['type'] === 'json_schema' ? { description: null, strict: false, ...withoutNull(format) } : format;
+}
+
+function withoutNull(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
 /** Without what may be secret: the credentials of an MCP server, and the path and query of its address, as in OpenAI's answers. */
 function echoedTool(tool: JsonObject): JsonObject {
+  if (tool['type'] === 'function') return { description: null, parameters: null, strict: null, ...tool };
   if (tool['type'] !== 'mcp') return tool;
   const { authorization: _authorization, headers: _headers, ...others } = tool;
   const url = typeof others['server_url'] === 'string' ? URL.parse(others['server_url']) : null;

@@ -107,6 +107,8 @@ export const bodySchema = gatewayFields.extend({
   max_output_tokens: count.nullish(),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
   top_logprobs: z.number().int().min(0).max(20).nullish(),
   text: z.looseObject({ format: formatSchema.nullish(), verbosity: z.string().nullish() }).nullish(),
   reasoning: z.looseObject({ effort: z.string().nullish(), summary: z.string().nullish() }).nullish(),

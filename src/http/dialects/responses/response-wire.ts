@@ -21,8 +21,8 @@ export interface ResponseOptions extends JsonObject {
   keepsReasoning?: boolean;
   /** Labels of MCP servers whose tools the client knows. */
   listed?: string[];
-  /** The client reads only the text, so calls that wait for an approval are mentioned there too. */
-  showsNotices?: boolean;
+  /** Labels of MCP servers of the request whose approvals the client knows from their items. */
+  asksItself?: string[];
 }
 
 /** The format of one answer: what it streams and what it collects have the same ids. */
@@ -66,14 +66,16 @@ class ResponseHead {
   /** Part of the ids of the answer and of its items. */
   readonly key: string;
   readonly thoughts: AnswerHead['thoughts'];
+  readonly #now: AnswerHead['now'];
   readonly #own = new GatewayAnswerFields();
   #fixed: JsonObject;
   #usage: Usage | undefined;
   #reason: FinishReason = 'stop';
 
-  constructor({ runId, created, model, key, thoughts }: ResponseAnswerHead, { response }: ResponseOptions) {
+  constructor({ runId, created, now, model, key, thoughts }: ResponseAnswerHead, { response }: ResponseOptions) {
     this.key = key;
     this.thoughts = thoughts;
+    this.#now = now;
     this.runId = runId;
     this.#fixed = { id: responseId(runId, this.key), object: 'response', created_at: created, model, ...response };
   }
@@ -94,7 +96,7 @@ class ResponseHead {
   }
 
   begun(): JsonObject {
-    return { ...this.#fixed, status: 'in_progress', error: null, incomplete_details: null, output: [], usage: null };
+    return { ...this.#fixed, status: 'in_progress', completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
   }
 
   ended(end: ResponseEnd): JsonObject {
@@ -103,6 +105,7 @@ class ResponseHead {
       // One that fails in the background is stored, as its clients come back for it.
       ...(this.#fixed['background'] !== true && (end.status === 'failed' || end.status === 'cancelled') && { store: false }),
       status: end.status,
+      completed_at: end.status === 'completed' ? Math.floor(this.#now() / 1000) : null,
       error: end.status === 'failed' ? toResponseError(end.error) : null,
       incomplete_details: end.status === 'incomplete' ? { reason: end.reason } : null,
       usage: this.#usage === undefined ? null : toResponseUsage(this.#usage),
@@ -113,10 +116,10 @@ class ResponseHead {
 }
 
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
-  const { tools = {}, keepsReasoning = false, listed = [], showsNotices = false } = options;
+  const { tools = {}, keepsReasoning = false, listed = [], asksItself = [] } = options;
   const { runId, key } = head;
   const thoughts = keepsReasoning ? head.thoughts : undefined;
-  return new AnswerItems({ runId, key, originals: tools, thoughts, listed, showsNotices }, events);
+  return new AnswerItems({ runId, key, originals: tools, thoughts, listed, asksItself }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */

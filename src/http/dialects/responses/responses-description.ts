@@ -9,6 +9,7 @@ export const responseShape = z
     id: z.string(),
     object: z.literal('response'),
     created_at: secondsSince1970,
+    completed_at: secondsSince1970.nullable(),
     status: z.enum(['completed', 'incomplete', 'failed', 'in_progress', 'queued', 'cancelled']),
     model: z.string(),
     output: z
@@ -16,6 +17,10 @@ export const responseShape = z
       .describe('Items: `message`, `reasoning`, `function_call`, `mcp_call` and others.'),
     error: anyObject.nullable(),
     incomplete_details: anyObject.nullable(),
+    temperature: z.number(),
+    top_p: z.number(),
+    presence_penalty: z.number(),
+    frequency_penalty: z.number(),
     usage: anyObject.nullable().describe('The sum of all requests to models that the answer took.'),
     sources: z.array(sourceShape).optional(),
     warnings: warningsShape.optional(),

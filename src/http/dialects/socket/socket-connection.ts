@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   takeSlot(callerId: string): ByteBudget | undefined;
   /** The headers of the request that opened the socket. */
   headers: IncomingHttpHeaders;
+  /** As they came, names and values in turn. */
+  rawHeaders: readonly string[];
   /** `PUBLIC_URL`. */
   publicUrl?: string | undefined;
   pingIntervalMs: number;
@@ -72,7 +74,7 @@ class SocketConnection {
   #badFrames = 0;
 
   constructor(socket: WebSocket, credential: Credential, options: ConnectionOptions) {
-    const { pingIntervalMs, now, log } = options;
+    const { pingIntervalMs, now, log, headers, rawHeaders } = options;
     const onFailure = (code: number, reason: string): void => this.#end(code, reason);
     this.#socket = socket;
     this.#credential = credential;
@@ -80,6 +82,7 @@ class SocketConnection {
     this.#pace = paceSocket(socket, { pingIntervalMs, onFailure });
     this.#key = new SocketKey({
       authenticateToken: (token, source) => options.authenticateToken(token, source),
+      upgrade: { headers, raw: { rawHeaders } },
       now,
       log,
       onExpired: () => this.#end(4401, 'The token has expired.'),

@@ -10,6 +10,8 @@ import type { PersonSource } from '../../auth/identify-person.ts';
 interface SocketKeyOptions {
   /** Undefined when the token is unknown. @throws GatewayError as `Authenticator.findByToken` */
   authenticateToken(token: string, source: PersonSource): MaybePromise<Caller | undefined>;
+  /** The request that opened the socket. It may name the person. */
+  upgrade: PersonSource;
   /** Milliseconds since 1970. */
   now: () => number;
   log: FastifyBaseLogger;
@@ -17,7 +19,8 @@ interface SocketKeyOptions {
   onExpired: () => void;
 }
 
-type Authentication = { type: 'known'; caller: Caller } | { type: 'unknown' } | { type: 'failed'; code: number; reason: string };
+type Failure = { type: 'failed'; code: number; reason: string; isUnnamed?: boolean };
+type Authentication = { type: 'known'; caller: Caller } | { type: 'unknown' } | Failure;
 
 /** The key or token that one socket uses, which may be revoked or expire while the socket is open. */
 export class SocketKey {
@@ -38,7 +41,7 @@ export class SocketKey {
     this.#token = token;
     // The person is known by now, and the token that named them does not come again.
     const named = person && { person, ...withoutUndefined({ tokenExpiresAt }) };
-    this.#findCaller = async () => this.#options.authenticateToken(token, named === undefined ? unnamed : { named });
+    this.#findCaller = async () => this.#options.authenticateToken(token, named === undefined ? this.#options.upgrade : { named });
   }
 
   /** For a socket without a key: `findCaller` looks up whether its caller may still do without. */
@@ -46,16 +49,26 @@ export class SocketKey {
     this.#findCaller = findCaller;
   }
 
-  /** The caller of a token in an auth frame. */
+  /** The caller of a token in an auth frame. `user`: the person whom the frame names; a proxy that names one in the upgrade has the last word. */
   async authenticate(token: string, user: string | undefined): Promise<Authentication> {
+    const byUpgrade = await this.#authenticateFrom(token, this.#options.upgrade);
+    const isUnnamed = byUpgrade.type === 'failed' && byUpgrade.isUnnamed === true;
+    if (user === undefined || (byUpgrade.type !== 'known' && !isUnnamed)) return byUpgrade;
+    const byFrame = await this.#authenticateFrom(token, { user });
+    const isOther = byUpgrade.type === 'known' && byFrame.type === 'known' && byFrame.caller.id !== byUpgrade.caller.id;
+    return isOther ? { type: 'failed', code: 4401, reason: 'The auth frame and the upgrade name different users.' } : byFrame;
+  }
+
+  async #authenticateFrom(token: string, source: PersonSource): Promise<Authentication> {
     try {
-      const caller = await this.#options.authenticateToken(token, user === undefined ? unnamed : { user });
+      const caller = await this.#options.authenticateToken(token, source);
       return caller === undefined ? { type: 'unknown' } : { type: 'known', caller };
     } catch (error) {
       if (isUnknown(error)) return { type: 'unknown' };
       if (error instanceof GatewayError && error.status < 500) {
-        const reason = error.code === 'user_required' ? 'The auth frame must name the user, as `user`.' : 'The user is not known here.';
-        return { type: 'failed', code: 4401, reason };
+        const isUnnamed = error.code === 'user_required';
+        const reason = isUnnamed ? 'The auth frame must name the user, as `user`.' : 'The user is not known here.';
+        return { type: 'failed', code: 4401, reason, isUnnamed };
       }
       this.#options.log.warn({ err: error }, 'the key of a socket cannot be checked');
       return { type: 'failed', code: 1013, reason: 'The keys cannot be read at the moment.' };
@@ -94,9 +107,6 @@ export class SocketKey {
 function isUnknown(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'invalid_api_key';
 }
-
-/** The source of a frame that names nobody. */
-const unnamed: PersonSource = { headers: {} };
 
 /** Whether the key has the same rights as before; its name may change. */
 function isSameKey(found: Caller | undefined, before: Caller): boolean {

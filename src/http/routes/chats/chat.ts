@@ -131,7 +131,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     if (decided.type === 'resumed') return answerWithRun(exchange, decided.started, { model, stream, controller, format });
     const { runId } = decided;
     reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
-    const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
+    const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), now: options.now, model };
     const bodyOf = (events: readonly ChatEvent[]): JsonObject => {
       const collector = format.collect(head);
       for (const event of events) collector.add(event);

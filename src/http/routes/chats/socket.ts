@@ -89,6 +89,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
         ...options,
         chats,
         headers: request.headers,
+        rawHeaders: request.raw.rawHeaders,
         log: request.log,
         takeSlot(callerId) {
           anonymous.delete(socket);

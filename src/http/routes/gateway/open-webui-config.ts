@@ -3,7 +3,7 @@ import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { ToolServerReport } from '../../../core/tools/tool-server-report.ts';
-import { errorBody, logError, toGatewayError } from '../../errors/error-handler.ts';
+import { errorBody, type ErrorFormat } from '../../errors/error-handler.ts';
 import { loadReports } from '../../../admin/tool-server-reports.ts';
 import { toOpenWebUiWire, toReportWire } from '../../../admin/tool-server-wire.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
@@ -12,20 +12,18 @@ import type { ToolServerRouteOptions } from '../tools/tool-servers.ts';
 
 const path = '/api/v1/configs/tool_servers';
 
+/** Open WebUI's `detail` beside the usual body. */
+const errors: ErrorFormat = { body: (error) => ({ ...errorBody(error), detail: error.message }) };
+const config = { errors };
+
 /**
  * The tool servers in Open WebUI's shape, `{"TOOL_SERVER_CONNECTIONS": […]}`, for its settings page and for scripts made for it.
- * A key that is omitted or empty stays as it is stored for that id or URL. Errors have Open WebUI's `detail` beside the usual body.
+ * A key that is omitted or empty stays as it is stored for that id or URL.
  */
 export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
-  app.setErrorHandler((error, request, reply) => {
-    const shown = toGatewayError(error, request.id);
-    logError(error, shown, { request, reply });
-    return reply.code(shown.status).send({ ...errorBody(shown), detail: shown.message });
-  });
+  app.get(path, { config }, async (_request, reply) => sendInSlices(reply, toList(await admin.list())));
 
-  app.get(path, async (_request, reply) => sendInSlices(reply, toList(await admin.list())));
-
-  app.post(path, async (request, reply) => {
+  app.post(path, { config }, async (request, reply) => {
     const signal = disconnectSignal(reply);
     const changed = await admin.replace(entriesIn(request.body), signal);
     request.log.info({ by: request.caller.id }, 'tool servers replaced');
@@ -37,7 +35,7 @@ export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> =
     return sendInSlices(reply, toList(records));
   });
 
-  app.post(`${path}/verify`, async (request, reply) => {
+  app.post(`${path}/verify`, { config }, async (request, reply) => {
     const signal = disconnectSignal(reply);
     const report = await admin.verify(withoutEmptyKey(request.body), signal);
     if (report.ok) return sendInSlices(reply, toVerified(report));

@@ -43,7 +43,7 @@ export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = as
       { caller, signal, readHeader: readRequestHeader(request), address: () => publicAddress(request.headers, publicUrl) },
     );
     const { outcome } = invoked;
-    const status = outcome.type === 'result' ? 200 : statusOfFailure(outcome.code);
+    const status = outcome.type === 'result' ? 200 : statusOfFailure(outcome);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
     const answer = outcome.type === 'result' ? bareResult(outcome, invoked.notices) : toInvokedWire(invoked);
     return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(answer));

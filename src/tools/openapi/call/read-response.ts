@@ -38,13 +38,19 @@ export async function readResponse(response: OutboundResponse, mask: SecretMask 
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const charset = parameters.find((parameter) => /^charset=/i.test(parameter))?.replace(/^charset=["']?|["']$/gi, '');
   const answer = { bytes, isTruncated, type: type.toLowerCase(), charset, headers };
-  if (isError) return { type: 'error', code: 'tool_error', message: explainErrorBody(status, toReadable(answer), headers['retry-after']) };
+  if (isError) {
+    const message = explainErrorBody(status, toReadable(answer), headers['retry-after']);
+    return { type: 'error', code: 'tool_error', message, ...(refusals.has(status) && { isRefused: true }) };
+  }
   const note = noteHeaders(headers);
   if (bytes.byteLength === 0)
     return { type: 'result', value: [describeEmpty(status), note].filter((text) => text !== undefined).join('\n') };
   const outcome = toOutcome(answer, mask);
   return note === undefined ? outcome : { ...outcome, note };
 }
+
+/** Statuses about what was sent. The others are about a credential, a limit, or the API itself. */
+const refusals: ReadonlySet<number> = new Set([400, 404, 405, 406, 409, 410, 411, 412, 413, 414, 415, 416, 422, 428]);
 
 function describeEmpty(status: number): string {
   return status === 204 ? '204 No Content: done, there is nothing to return.' : `${status}: done, with an empty answer.`;

@@ -9,7 +9,7 @@ import type { RunEvent } from '../../../../src/core/chat/run-event.ts';
 
 /** Sealed texts that can be read here. */
 const thoughts = { seal: (thought: Thought) => JSON.stringify(thought) };
-const head = { runId: 'r', requestId: 'q', created: 0, model: 'm', thoughts };
+const head = { runId: 'r', requestId: 'q', created: 0, now: () => 0, model: 'm', thoughts };
 const everything = { showsThinking: true, showsCalls: true, stopSequences: ['END'] };
 const finish = (reason: 'stop' | 'length' | 'tool_calls' | 'content_filter'): ChatEvent => ({ type: 'finish', reason });
 const runEvent = (type: 'tool.call' | 'tool.result' | 'warning', data: JsonObject): ChatEvent => ({
@@ -160,6 +160,15 @@ it('blocks have the shapes of Anthropic', () => {
   ]);
   const shown = collect(answers['calls of the gateway'] ?? [], { showsThinking: false, showsCalls: false, stopSequences: [] });
   expect(shown['content']).toEqual([{ type: 'text', text: 'Look.Done.', citations: null }]);
+});
+
+it.each(['thinking, text and calls', 'calls of the gateway'])('the input of a call comes once in a stream, in deltas: %s', (name) => {
+  const events = stream(answers[name] ?? []);
+  const starts = events.filter(({ type }) => type === 'content_block_start').map(({ content_block: block }) => block as JsonObject);
+  const inputs = starts.flatMap(({ input }) => (input === undefined ? [] : [input]));
+  const deltas = events.filter(({ type }) => type === 'content_block_delta').map(({ delta }) => (delta as JsonObject)['partial_json']);
+  expect(inputs).toEqual([{}, {}]);
+  expect(deltas.filter((delta) => delta !== undefined)).toEqual(['{"x":1}', '{}']);
 });
 
 it('the tokens of a cache are counted apart', () => {

@@ -39,6 +39,55 @@ describe('messages', () => {
     });
   });
 
+  const url = 'data:image/png;base64,AAAA';
+  it.each<[what: string, block: JsonObject, part: JsonObject]>([
+    ['a picture of chat completions', { type: 'image_url', image_url: { url, detail: 'low' } }, { url, detail: 'low' }],
+    ['its URL alone', { type: 'image_url', image_url: url }, { url }],
+    ['a picture of Responses', { type: 'input_image', image_url: url }, { url }],
+    ['a picture as its data: URL', { type: 'image', source: { ...png, data: url } }, { url }],
+    ['a source without a type', { type: 'image', source: { media_type: 'image/png', data: 'AAAA' } }, { url }],
+  ])('a slip is understood: %s', (_what, block, part) => {
+    const [message] = read({ role: 'user', content: [{ type: 'input_text', text: 'Look.' }, block] });
+    expect(message?.content).toEqual([
+      { type: 'text', text: 'Look.' },
+      { type: 'image_url', image_url: part },
+    ]);
+  });
+
+  it('blocks that are not known are named in warnings, once for each type', () => {
+    const content = [{ type: 'text', text: 'Hi' }, { type: 'hologram' }, { type: 'container_upload', file_id: 'f' }, { type: 'hologram' }];
+    const answered = [{ role: 'assistant', content: [{ type: 'server_tool_use', id: 's' }] }, plain.messages[0] ?? {}];
+    expect(parse({ messages: [{ role: 'user', content }, ...answered] }).request.warnings).toEqual([
+      { code: 'part_left_out', message: expect.stringMatching(/^messages\.0\.content\.1: "hologram".* 1 more/) },
+      { code: 'part_left_out', message: expect.stringMatching(/^messages\.0\.content\.2: "container_upload"/) },
+      { code: 'part_left_out', message: expect.stringMatching(/^messages\.1\.content\.0: "server_tool_use"/) },
+    ]);
+    expect(parse({}).request.warnings).toBeUndefined();
+  });
+
+  it('a message to be answered of which nothing is known is refused, an earlier one is not', () => {
+    const unreadable = { role: 'user', content: [{ type: 'hologram' }] };
+    expect(faultOf({ messages: [...plain.messages, { role: 'assistant', content: 'Hm.' }, unreadable] })).toEqual({
+      param: 'messages.2.content.0.type',
+      message: expect.stringContaining('"hologram"'),
+    });
+    expect(read(unreadable, { role: 'assistant', content: 'Hm.' }, plain.messages[0] ?? {})).toHaveLength(2);
+  });
+
+  it('a result names the tools to which it refers, and what cannot be read of it', () => {
+    const content = [
+      { type: 'tool_reference', tool_name: 'read_file' },
+      { type: 'tool_reference', tool_name: 'write_file' },
+      { type: 'hologram' },
+    ];
+    const messages = read(
+      ...plain.messages,
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'find', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] },
+    );
+    expect(messages[2]?.content).toMatch(/"read_file".*"write_file".*\[Here stood a part of the type "hologram"/s);
+  });
+
   it('images and documents become parts', () => {
     const content = [
       { type: 'text', text: 'Look.' },
@@ -287,7 +336,7 @@ it.each<[JsonObject, string]>([
   [{ max_tokens: null }, 'max_tokens'],
   [{ max_tokens: 0 }, 'max_tokens'],
   [{ messages: [] }, 'messages'],
-  [{ messages: [{ role: 'user', content: [{ type: 'hologram' }] }] }, 'messages'],
+  [{ messages: [{ role: 'user', content: [{ type: 'hologram' }] }] }, 'messages.0.content.0.type'],
   [{ messages: [{ role: 'tool', content: '' }] }, 'messages.0.role'],
   [{ messages: [{ role: 'user', content: 7 }] }, 'messages.0.content'],
   [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages.0.content.0.text'],

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../src/core/errors.ts';
 import { ollamaFormat } from '../../../../src/http/dialects/ollama/ollama-wire.ts';
 import type { JsonObject } from '../../../../src/shared/json/json.ts';
 
-const head = { runId: 'r', created: 0, model: 'a "model"' };
+const head = { runId: 'r', created: 0, now: () => 0, model: 'a "model"' };
 
 /** A clock that is read at these times, the last one again and again. */
 function clockOf(...times: number[]): () => number {

@@ -68,7 +68,7 @@ describe('a response in the background', () => {
     const { client } = await openOffice({ turns: [calls(['look', { account: 'a' }]), calls(['pay', { amount: 5 }]), says('Paid.')] });
     const { id } = await client.responses.create(question);
     const response = await ended(client, id);
-    expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_approval_request']);
+    expect(response.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_approval_request', 'message']);
     const decision = { type: 'mcp_approval_response' as const, approval_request_id: response.output[1]?.id ?? '', approve: true };
     const next = await client.responses.create({ ...question, input: [decision], previous_response_id: id });
     expect(next.status).toBe('in_progress');

@@ -55,7 +55,8 @@ describe('the fields of a request', () => {
   it.each<[string, JsonObject]>([
     ['input', { input: 5 }],
     ['input', { input: [] }],
-    ['input', { input: [{ role: 'user', content: [{ type: 'hologram' }] }] }],
+    ['input.0.content.0.type', { input: [{ role: 'user', content: [{ type: 'hologram' }] }] }],
+    ['input.1.type', { input: [{ role: 'assistant', content: 'Hm.' }, { type: 'hologram_call' }] }],
     ['model', { model: 5 }],
     ['temperature', { temperature: 'hot' }],
     ['max_tool_calls', { max_tool_calls: 0 }],
@@ -185,8 +186,44 @@ describe('the items of a conversation', () => {
     expect(messagesOf([question, ...said, call, result])).toEqual([
       question,
       { role: 'assistant', content: null, toolCalls: [{ id: 'c1', name: 'a', arguments: '{}' }] },
-      { role: 'tool', toolCallId: 'c1', content: '' },
+      { role: 'tool', toolCallId: 'c1', content: expect.stringContaining('"hologram"') },
     ]);
+  });
+
+  it('of unknown types are named in warnings, and so are unknown parts', () => {
+    const content = [{ type: 'input_text', text: 'Hi!' }, { type: 'hologram' }];
+    const { warnings } = parse({
+      input: [
+        { type: 'web_search_call', id: 'x' },
+        { role: 'user', content },
+      ],
+    }).request;
+    expect(warnings).toEqual([
+      { code: 'part_left_out', message: expect.stringMatching(/^input\.0: "web_search_call"/) },
+      { code: 'part_left_out', message: expect.stringMatching(/^input\.1\.content\.1: "hologram"/) },
+    ]);
+  });
+
+  const url = 'data:image/png;base64,AAAA';
+  const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
+  it.each<[what: string, part: JsonObject, picture: JsonObject]>([
+    ['a picture of chat completions', { type: 'image_url', image_url: { url, detail: 'low' } }, { url, detail: 'low' }],
+    ['a picture with an object', { type: 'input_image', image_url: { url } }, { url }],
+    ['a picture of Messages', { type: 'image', source }, { url }],
+  ])('with a slip are understood: %s', (_what, part, picture) => {
+    const content = [{ type: 'text', text: 'Look.' }, part];
+    const read = [
+      { type: 'text', text: 'Look.' },
+      { type: 'image_url', image_url: picture },
+    ];
+    expect(messagesOf([{ role: 'user', content }])).toEqual([{ role: 'user', content: read }]);
+    // Without the message around it.
+    expect(messagesOf([question, part])).toEqual([question, { role: 'user', content: read.slice(1) }]);
+  });
+
+  it('with a file of chat completions are understood', () => {
+    const file = { type: 'file', file: { filename: 'a.txt', file_data: `data:text/plain;base64,${base64('Tea.')}` } };
+    expect(messagesOf([{ role: 'user', content: [file] }])).toEqual([{ role: 'user', content: 'File "a.txt":\n\nTea.' }]);
   });
 
   it('may be references to what a conversation can do without', () => {

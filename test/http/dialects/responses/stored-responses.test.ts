@@ -326,7 +326,7 @@ describe('a response that waits for approvals', () => {
     const results = () => gateway.model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
     const balance = expect.stringContaining('7');
     const first = (await ask({ input: 'Pay 5.' })) as Response & Pick<Asked, 'approval'>;
-    expect(first.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_approval_request']);
+    expect(first.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_approval_request', 'message']);
     await ask({ input: 'Done?', previous_response_id: first.id });
     expect(results()).toEqual([balance, expect.stringContaining('It has not run')]);
     expect((await decide(gateway, first, { key: adminKey })).statusCode).toBe(200);
@@ -355,6 +355,7 @@ describe('a response that waits for approvals', () => {
     expect((await client.responses.inputItems.list(second.id, { order: 'asc' })).data.map(({ type }) => type)).toEqual([
       'message',
       'mcp_approval_request',
+      'message',
       'mcp_approval_response',
     ]);
     await ask({ input: 'Which colour?', previous_response_id: second.id });
@@ -364,7 +365,7 @@ describe('a response that waits for approvals', () => {
   it('is stored, and continued by a decision on it', async () => {
     const { ask, client, gateway, lastAsked } = await openOffice({ turns: [calls(['pay', { amount: 5 }]), says('Paid.'), says('Again?')] });
     const first = await ask({ input: 'Pay 5.' });
-    expect(first.output.map(({ type }) => type)).toEqual(['mcp_approval_request']);
+    expect(first.output.map(({ type }) => type)).toEqual(['mcp_approval_request', 'message']);
     expect((await client.responses.retrieve(first.id)).output).toEqual(first.output);
     const decision = { type: 'mcp_approval_response' as const, approval_request_id: first.output[0]?.id ?? '', approve: true };
     const second = await ask({ input: [decision], previous_response_id: first.id });

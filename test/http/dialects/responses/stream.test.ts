@@ -125,7 +125,7 @@ it('calls of the caller come with their names, namespaces and free texts', async
     { type: 'custom_tool_call', name: 'patch', input: '*** Begin' },
     { type: 'custom_tool_call', name: 'note', namespace: 'desk', input: 'no JSON' },
   ]);
-  expect(response['tools']).toEqual(tools);
+  expect(response['tools']).toEqual([{ ...wordTool, description: null, strict: null }, ...tools.slice(1)]);
   const offered = gateway.model.requests[0]?.callerTools.map((tool) => tool['function'] as JsonObject);
   expect(offered?.map(({ name }) => name)).toEqual(['look_up', 'desk__ring', 'desk__note', 'patch']);
   expect(offered?.[3]?.['description']).toContain('start: "***"');
@@ -188,7 +188,7 @@ it('a fault amid the answer fails the response', async () => {
   });
 });
 
-it('a call that waits is a request for approval, without words about it', async () => {
+it('a call that waits is a request for approval, and a message with the link', async () => {
   const gateway = await gatewayWith([{ type: 'text', text: 'I will pay.' }, ...calls(['pay', { amount: 5 }])]);
   const { response } = await streamOf(gateway, { tool_ids: ['server:bank'] });
   expect(response).toMatchObject({
@@ -196,6 +196,7 @@ it('a call that waits is a request for approval, without words about it', async 
     output: [
       { type: 'message', content: [{ text: 'I will pay.' }] },
       { type: 'mcp_approval_request', name: 'pay', server_label: 'bank', arguments: '{"amount":5}' },
+      { type: 'message', content: [{ text: expect.stringMatching(/Waiting for your approval: pay\(.*\/approvals\/\S+$/s) }] },
     ],
     approval: { calls: [{ tool: 'pay' }] },
   });
@@ -206,6 +207,59 @@ it('max_tool_calls counts the calls of the gateway, and then the model answers w
   const { response } = await streamOf(gateway, { tool_ids: ['server:town'], max_tool_calls: 1 });
   expect(response['output']).toMatchObject([{ status: 'completed' }, { status: 'failed' }, { type: 'message' }]);
   expect(gateway.model.requests.map(({ tools }) => tools.length)).toEqual([4, 0]);
+});
+
+/** What the specification of Open Responses requires, if the request says nothing of it. */
+const unasked = {
+  completed_at: expect.any(Number),
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  temperature: 1,
+  top_p: 1,
+  top_logprobs: 0,
+  safety_identifier: null,
+  prompt_cache_key: null,
+  previous_response_id: null,
+  instructions: null,
+  incomplete_details: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  reasoning: { effort: null, summary: null },
+  text: { format: { type: 'text' } },
+  truncation: 'disabled',
+  user: null,
+};
+
+it('a response has all that the specification requires, whatever was asked', async () => {
+  const gateway = await gatewayWith(says('Hello.'), says('{}'));
+  const { response, events } = await streamOf(gateway, {});
+  expect(response).toMatchObject(unasked);
+  expect(events[0]?.['response']).toMatchObject({ ...unasked, completed_at: null });
+  const asked = {
+    frequency_penalty: 0.1,
+    presence_penalty: 0.2,
+    top_p: 0.3,
+    safety_identifier: 's',
+    prompt_cache_key: 'c',
+    text: { format: { type: 'json_schema', name: 'n', schema: { type: 'object' } } },
+  };
+  const second = await streamOf(gateway, { ...asked, params: { temperature: 0.4 } });
+  expect(second.response).toMatchObject({
+    ...asked,
+    temperature: 0.4,
+    text: { format: { ...asked.text.format, description: null, strict: false } },
+  });
+  const { text: _text, ...sent } = asked;
+  expect(gateway.model.requests[1]?.parameters).toMatchObject({ ...sent, temperature: 0.4 });
+});
+
+it('a response that is not complete has no time of its completion', async () => {
+  const gateway = await gatewayWith([
+    { type: 'text', text: 'Hel' },
+    { type: 'finish', reason: 'length' },
+  ]);
+  const { response } = await streamOf(gateway, {});
+  expect(response).toMatchObject({ status: 'incomplete', completed_at: null });
 });
 
 it('the check of the events finds what is wrong', () => {

@@ -167,7 +167,7 @@ export function createBackgroundResponses({ store, now, log, pause }: Background
       const { caller, format, model } = answer;
       const time = now();
       const { runId, thoughts } = started.run;
-      const head = { runId, created: started.created ?? Math.floor(time / 1000), model, thoughts };
+      const head = { runId, created: started.created ?? Math.floor(time / 1000), now, model, thoughts };
       const bounded = boundedResponse(format.collect(head));
       const response = bounded.collector.begun();
       const stored = { ...toStored(response, answer), created: time, isRunning: true };

@@ -56,7 +56,7 @@ export function createResponseSaver({ store, now, log }: ResponseSaverOptions): 
     storing(started, answer) {
       const created = started.created ?? Math.floor(now() / 1000);
       const { runId, thoughts } = started.run;
-      const bounded = boundedResponse(answer.format.collect({ runId, created, model: answer.model, thoughts }));
+      const bounded = boundedResponse(answer.format.collect({ runId, created, now, model: answer.model, thoughts }));
       return saver.storing({ ...started, created }, bounded, async () =>
         bounded.isTooLarge
           ? warnTooLarge(log, { response_id: idOf(bounded.collector.begun()) }, 'a response')
