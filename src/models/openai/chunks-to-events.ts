@@ -208,8 +208,10 @@ export class CompletionReader {
     }
     if (content !== '') this.#readText(content, choice, events);
     const { isWhole } = this.#context;
-    if (Array.isArray(delta['tool_calls']))
-      for (const call of delta['tool_calls'])
+    // Some servers send a single call without the list around it.
+    const calls = isJsonObject(delta['tool_calls']) ? [delta['tool_calls']] : delta['tool_calls'];
+    if (Array.isArray(calls))
+      for (const call of calls)
         if (isWhole) choice.calls.addWhole(call);
         else choice.calls.add(call);
     if (isJsonObject(delta['function_call'])) {
