@@ -437,6 +437,16 @@ describe('one whole answer', () => {
     expect(await ask(connect(server), { stream: isStream })).toEqual({ events: expected, error: undefined });
   });
 
+  it.each([true, false])('may have a single call without the list around it (streamed: %s)', async (isStream) => {
+    const call = { id: 'c', type: 'function', function: { name: 'get_time', arguments: '{"z":1}' } };
+    const choice = (key: string): unknown => ({ choices: [{ index: 0, [key]: { tool_calls: call }, finish_reason: 'tool_calls' }] });
+    const server = await upstream(isStream ? stream(events(choice('delta'), '[DONE]')) : respond(200, choice('message')));
+    expect((await ask(connect(server), { stream: isStream })).events).toContainEqual({
+      type: 'tool-call',
+      call: { id: 'c', name: 'get_time', arguments: '{"z":1}' },
+    });
+  });
+
   it('may be an empty list of choices with usage, in which the model has said nothing', async () => {
     const silence = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 } };
     for (const [isStream, script] of [[false, respond(200, silence)] as const, [true, stream(events(silence, '[DONE]'))] as const]) {
@@ -485,6 +495,7 @@ describe('one whole answer', () => {
 
   const plainStream = hello.join('');
   const plainWhole = JSON.stringify(whole);
+  const lines = hello.map((event) => `${event.trim().slice('data: '.length)}\n`);
   const compressed = (encoding: string, type: string, bytes: Uint8Array): Script => [
     head(200, { 'content-type': type, 'content-encoding': encoding, 'content-length': String(bytes.byteLength) }),
     bytes,
@@ -499,6 +510,17 @@ describe('one whole answer', () => {
       true,
       stream([': ping\n\n', ...hello], { headers: { 'content-type': 'application/octet-stream' } }),
     ],
+    ['JSON as a stream', true, stream([plainWhole])],
+    ['JSON of many lines as a stream, in single bytes', true, stream(Array.from(JSON.stringify(whole, null, 2)))],
+    ['lines of chunks as a stream', true, stream(lines)],
+    ['lines of chunks as a stream, in single bytes', true, stream(Array.from(`\n${lines.join('')}`))],
+    ['lines of chunks as JSON lines', true, stream(lines, { headers: { 'content-type': 'application/x-ndjson' } })],
+    [
+      'lines of chunks as JSON, in single bytes',
+      true,
+      stream(Array.from(lines.join('')), { headers: { 'content-type': 'application/json' } }),
+    ],
+    ['JSON although a stream was asked for', true, respond(200, whole)],
     ['JSON as text/plain', false, respond(200, `\ufeff \n${plainWhole}`, { 'content-type': 'text/plain; charset=utf-8' })],
     ['JSON without a type', false, [head(200, { 'content-length': String(Buffer.byteLength(plainWhole)) }), plainWhole]],
     ['JSON as gzip', false, compressed('gzip', 'application/json', gzipSync(plainWhole))],
