@@ -199,6 +199,25 @@ describe('turns', () => {
     expect(sent).toEqual(['user: q', 'assistant: null', 'tool: r', 'assistant: Understood.', 'user: and?']);
   });
 
+  it.each([
+    'This model does not support assistant message prefill. The conversation must end with a user message.',
+    'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+    'The last message of deepseek-reasoner must be a user message, or an assistant message with prefix mode on (refer to https://api-docs.deepseek.com/guides/chat_prefix_completion).',
+    'Last message must have role `user` or `tool`.',
+    'Please ensure that multiturn requests end with a user role.',
+    'Assistant response prefill is incompatible with enable_thinking.',
+    'Cannot have 2 or more assistant messages at the end of the list.',
+  ])('are one more for a model that does not continue its own, after "%s"', async (words) => {
+    const { ask } = strictBackend(({ messages }) => (messages.at(-1)?.role === 'assistant' ? words : undefined));
+    const messages = [user('A story'), answer('Once upon')];
+    const { requests, warnings, error } = await ask({ messages });
+    expect([requests.length, warnings, error]).toEqual([2, ['prefill_refused'], undefined]);
+    expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    expect((await ask({ messages: [...messages, user('And then?')] })).requests[0]?.messages).toHaveLength(3);
+    expect((await ask({ messages })).requests).toHaveLength(1);
+    expect((await ask({ messages }, 'eve')).requests).toHaveLength(2);
+  });
+
   it('that nothing can help are refused after a few requests', async () => {
     const { ask } = strictBackend(() => 'Conversation roles must alternate user/assistant/user/assistant/...');
     const { requests, error } = await ask({ messages: [system('s'), user('q'), user('r'), call('c'), result('c')] });
