@@ -16,9 +16,12 @@ export interface ToolCall {
   arguments: string;
   /** The client's own id of a call that it has returned, where `id` follows from the conversation. */
   sentId?: string;
-  /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
+  /** Further fields that the backend wants back with the call: those of `callThoughtFields`. */
   extra?: JsonObject;
 }
+
+/** Fields of a call in which Gemini's thought signatures are: its own, and that of LiteLLM. */
+export const callThoughtFields: readonly string[] = ['extra_content', 'provider_specific_fields'];
 
 /**
  * One message of a conversation. `extra` holds fields that the gateway does not know (`name`, `cache_control`, …);

@@ -1,4 +1,4 @@
-import type { ToolCall } from '../../core/chat/chat.ts';
+import { callThoughtFields, type ToolCall } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { parseJson } from '../../shared/json/parse-exactly.ts';
@@ -253,8 +253,8 @@ function toIndex(index: JsonValue | undefined): number | undefined {
 function toFragment(value: unknown): Fragment | undefined {
   if (!isJsonObject(value)) return undefined;
   const body = isJsonObject(value['function']) ? value['function'] : value;
-  // Some servers repeat the word of the schema.
-  const args = body['arguments'] ?? body['parameters'];
+  // Some servers repeat the word of the schema, or use Anthropic's.
+  const args = body['arguments'] ?? body['parameters'] ?? body['input'];
   const id = typeof value['id'] === 'number' ? String(value['id']) : value['id'];
   return {
     id: typeof id === 'string' ? id.trim() : '',
@@ -262,14 +262,17 @@ function toFragment(value: unknown): Fragment | undefined {
     name: typeof body['name'] === 'string' ? withoutTokens(body['name']) : '',
     text: toText(args),
     isWhole: isJsonObject(args),
-    ...(isJsonObject(value['extra_content']) && toExtra(value['extra_content'])),
+    ...toExtra(value),
   };
 }
 
 /** A signature of reasoning has a few kilobytes; larger values are dropped, as are those too deep to be serialized again. */
-function toExtra(content: JsonObject): Pick<Fragment, 'extra'> {
-  if (isDeeperThan(content, limits.jsonDepth) || JSON.stringify(content).length > limits.argumentsBytes) return {};
-  return { extra: { extra_content: content } };
+function toExtra(call: JsonObject): Pick<Fragment, 'extra'> {
+  const kept = callThoughtFields.filter((name) => {
+    const content = call[name];
+    return isJsonObject(content) && !isDeeperThan(content, limits.jsonDepth) && JSON.stringify(content).length <= limits.argumentsBytes;
+  });
+  return kept.length === 0 ? {} : { extra: Object.fromEntries(kept.map((name) => [name, call[name]])) };
 }
 
 /** Truncates a name to `maxNameLength`, with the mark. Half a surrogate pair at the cut would be invalid JSON for strict servers. */

@@ -124,11 +124,17 @@ export class ChatStream implements AnswerStream {
       throw this.#client.invalid(`sends a line of more than ${limits.upstreamLineValues} values`);
     const chunk = parseJson(part.data);
     if (chunk === undefined) {
+      if (part.name === 'error' && !part.isUnfinished) throw this.#client.reported({ error: part.data });
       // The last line of an interrupted stream does not count as malformed.
       if (part.isUnfinished) return [];
       throw this.#client.invalid('sends malformed JSON');
     }
     if (part.name === 'error') throw this.#client.reported(chunk);
+    if (this.#bare !== undefined && Array.isArray(chunk)) return chunk.flatMap((one) => this.#readPayload(one));
+    return this.#readPayload(chunk);
+  }
+
+  #readPayload(chunk: JsonValue): ModelEvent[] {
     const payload = toPayload(chunk, this.#client);
     if (payload === undefined) return [];
     if (this.#bare !== undefined && !this.#reader.hasMessages && isWhole(payload)) this.#reader = this.#newReader(true);

@@ -53,11 +53,11 @@ async function examine(
 /** Whether chunks stand on its lines is decided by the first one. */
 function isDecided(text: string, expected: 'events' | undefined): boolean {
   if (text.length < decisiveCharacters) return false;
-  return expected === undefined || !text.startsWith('{') || text.includes('\n') || chunk.test(text);
+  return expected === undefined || !/^[{[]/u.test(text) || text.includes('\n') || chunk.test(text);
 }
 
 function kindOfText(text: string, expected: 'events' | undefined): AnswerKind {
-  if (expected === 'events' && text.startsWith('{') && chunk.test(text)) return 'events';
+  if (expected === 'events' && /^[{[]/u.test(text) && chunk.test(text)) return 'events';
   if (text.startsWith('{') || text.startsWith('[')) return 'json';
   return event.test(text) ? 'events' : undefined;
 }

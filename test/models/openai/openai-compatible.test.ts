@@ -437,14 +437,37 @@ describe('one whole answer', () => {
     expect(await ask(connect(server), { stream: isStream })).toEqual({ events: expected, error: undefined });
   });
 
-  it.each([true, false])('may have a single call without the list around it (streamed: %s)', async (isStream) => {
-    const call = { id: 'c', type: 'function', function: { name: 'get_time', arguments: '{"z":1}' } };
-    const choice = (key: string): unknown => ({ choices: [{ index: 0, [key]: { tool_calls: call }, finish_reason: 'tool_calls' }] });
+  const lonely = { id: 'c', type: 'function', function: { name: 'get_time', arguments: '{"z":1}' } };
+  it.each([
+    [true, 'without the list around it', lonely],
+    [false, 'without the list around it', lonely],
+    [true, 'in a list that is text', JSON.stringify([lonely])],
+    [false, 'in a list that is text', JSON.stringify([lonely])],
+  ])('may have a single call (streamed: %s) %s', async (isStream, _how, written) => {
+    const choice = (key: string): unknown => ({ choices: [{ index: 0, [key]: { tool_calls: written }, finish_reason: 'tool_calls' }] });
     const server = await upstream(isStream ? stream(events(choice('delta'), '[DONE]')) : respond(200, choice('message')));
     expect((await ask(connect(server), { stream: isStream })).events).toContainEqual({
       type: 'tool-call',
       call: { id: 'c', name: 'get_time', arguments: '{"z":1}' },
     });
+  });
+
+  it.each([
+    ['in a field of its own', `error: ${JSON.stringify({ code: 500, message: 'CUDA error: out of memory', type: 'server_error' })}`],
+    ['as text', 'event: error\ndata: CUDA error: out of memory'],
+  ])('is not hidden where a stream reports an error %s', async (_how, event) => {
+    const server = await upstream(stream([...events(delta('Hel')), `${event}\n\n`]));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_error', message: 'CUDA error: out of memory' });
+  });
+
+  it.each(['extra_content', 'provider_specific_fields'])('keeps the signature of a call under %s', async (field) => {
+    const signature = { [field]: { thought_signature: 'c2ln' } };
+    const signed = { ...lonely, ...signature };
+    const server = await upstream(
+      respond(200, { choices: [{ index: 0, message: { tool_calls: [signed] }, finish_reason: 'tool_calls' }] }),
+    );
+    const { events: seen } = await ask(connect(server), { stream: false });
+    expect(seen).toContainEqual(expect.objectContaining({ call: expect.objectContaining({ extra: signature }) as unknown }));
   });
 
   it('may be an empty list of choices with usage, in which the model has said nothing', async () => {
@@ -520,6 +543,8 @@ describe('one whole answer', () => {
       true,
       stream(Array.from(lines.join('')), { headers: { 'content-type': 'application/json' } }),
     ],
+    ['a list of chunks as JSON', true, respond(200, `[${lines.slice(0, -1).join(',')}]`, { 'content-type': 'application/json' })],
+    ['a list of chunks as a stream', true, stream([`[${lines.slice(0, -1).join(',')}]`])],
     ['JSON although a stream was asked for', true, respond(200, whole)],
     ['JSON as text/plain', false, respond(200, `\ufeff \n${plainWhole}`, { 'content-type': 'text/plain; charset=utf-8' })],
     ['JSON without a type', false, [head(200, { 'content-length': String(Buffer.byteLength(plainWhole)) }), plainWhole]],

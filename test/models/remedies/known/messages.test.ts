@@ -75,6 +75,8 @@ describe('system messages', () => {
     "'messages.0' : discriminator property 'role' has invalid value",
     'Invalid request: role must be one of system, user, assistant, tool, got developer',
     'Unexpected message role.',
+    "body.messages.0.role: Input should be 'system', 'user', 'assistant' or 'tool'",
+    '"messages[0].role" must be one of [system, user, assistant, tool]',
     '[1214] Incorrect role information',
   ])('keep their places, under the role that is known, after "%s"', async (words) => {
     const sent = await sentFor([developer('one'), user('q'), developer('two')], (request) => (hasDeveloper(request) ? words : undefined));
@@ -89,6 +91,7 @@ describe('system messages', () => {
     'Only user and assistant roles are supported!',
     'prompting with images is incompatible with system messages',
     "system is not one of ['user', 'assistant']",
+    "messages.0.role: Input should be 'user' or 'assistant'",
     'Conversation roles must alternate user/assistant/user/assistant/...',
   ])('go into the first user message after "%s"', async (words) => {
     const sent = await sentFor([system('one'), user('q'), answer('a'), user('again')], ({ messages }) =>
@@ -197,6 +200,16 @@ describe('turns', () => {
       isRefused(request) ? "Unexpected role 'user' after role 'tool'" : undefined,
     );
     expect(sent).toEqual(['user: q', 'assistant: null', 'tool: r', 'assistant: Understood.', 'user: and?']);
+  });
+
+  it.each([
+    "Invalid request: the message at position 1 with role 'assistant' must not be empty",
+    'Assistant message must have either content or tool_calls, but not none.',
+    'messages.1: all messages must have non-empty content except for the optional final assistant message',
+  ])('of the model that say nothing are left out after "%s"', async (words) => {
+    const isEmpty = ({ role, content }: ChatMessage): boolean => role === 'assistant' && content === '';
+    const messages = [user('q'), answer(''), user('again')];
+    expect(await sentFor(messages, (request) => (request.messages.some(isEmpty) ? words : undefined))).toEqual(['user: q', 'user: again']);
   });
 
   it.each([
