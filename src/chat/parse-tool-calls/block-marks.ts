@@ -1,6 +1,6 @@
 import { isUnmistakable, reasoningTags, type ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
-import { bareOpenings, keyOpenings, namedOpenings } from './forms/named-calls.ts';
+import { bareOpenings, keyOpenings, kimiNamespace, namedOpenings } from './forms/named-calls.ts';
 import { MarkTable, patternOf } from './mark-table.ts';
 import type { Enclosure } from './read-context.ts';
 import { tagOpenings } from './forms/tag-calls.ts';
@@ -13,7 +13,7 @@ export type Mark = { open: string } & (
   | { kind: 'wrapper'; enclosure: Enclosure }
   /** A tag around code, which counts as calls if it is nothing else. */
   | { kind: 'code'; enclosure: Enclosure }
-  /** Begins a call of Gemma whose marks are lost. */
+  /** Begins a call of Gemma or Kimi whose marks are lost. */
   | { kind: 'prefix'; enclosure: Enclosure }
   /** Stands between the name and the arguments of a call whose opening tag is lost. */
   | { kind: 'key'; enclosure: Enclosure }
@@ -179,11 +179,14 @@ export const marks: Mark[] = [
     keeps: open.length,
   })),
   { kind: 'prefix', open: 'call:', enclosure: { ...marked, closes: gemmaEnds } },
+  { kind: 'prefix', open: kimiNamespace, enclosure: { ...marked, closes: ['<|tool_call_end|>', '<|tool_calls_section_end|>'] } },
   ...keyOpenings.map((open): Mark => ({ kind: 'key', open, enclosure: keyed })),
   { kind: 'emphasis', open: emphasis },
   ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, enclosure: { isMarked: false, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
   ...thoughts.map((tag): Mark => ({ kind: 'thought', ...tag, isToken: isUnmistakable(tag) })),
+  // Solar. Elsewhere the end of its thought ends any message.
+  { kind: 'thought', open: '<|think|>', close: '<|end|>', isToken: true },
   ...thoughts.map((tag): Mark => ({ kind: 'thought-end', open: tag.close, isToken: isUnmistakable(tag) })),
   { kind: 'harmony', open: '<|channel|>' },
   { kind: 'harmony', open: '<|start|>assistant' },

@@ -331,8 +331,11 @@ class ObjectProgress {
   }
 }
 
+/** Kimi's id of a call, which some servers give as the name. */
+const counted = /^(functions\..+)[:!]\d{1,6}$/;
+
 /** Servers whose parser of harmony is confused leave its tokens behind the name: `search<|channel|>commentary`. */
 function withoutTokens(name: string): string {
   const at = name.indexOf('<|');
-  return at <= 0 ? name : name.slice(0, at);
+  return (at <= 0 ? name : name.slice(0, at)).replace(counted, '$1');
 }

@@ -101,6 +101,22 @@ describe('a native answer runs', () => {
       [files, weather],
     ],
     ['GLM without both tags', `get_weather\n${keys}`, '', [weather]],
+    ['GLM without the opening tag, right behind a sentence', `I look.get_weather\n${keys}</tool_call>`, 'I look.', [weather]],
+    ['GLM without the opening tag, behind a word', `Sure.get_weather\n${keys}</tool_call>`, 'Sure.', [weather]],
+    ['Kimi that lost all marks', 'functions.get_weather:0{"city": "Paris", "days": 3}functions.list_files:1{}', '', [weather, files]],
+    ['a name as an attribute', '<tool_call name="get_weather">{"city": "Paris", "days": 3}</tool_call>', '', [weather]],
+    [
+      'a name and parameters in tags',
+      '<tool_call>\n<tool_name>get_weather</tool_name>\n<parameters>{"city": "Paris", "days": 3}</parameters>\n</tool_call>',
+      '',
+      [weather],
+    ],
+    [
+      'Solar after a thought',
+      '<|think|>I need list_files().<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>0<|tool_call:name|>list_files<|tool_call:args|>{}<|tool_call:end|>',
+      '',
+      [files],
+    ],
     [
       'Kimi, counting with another mark',
       '<|tool_calls_section_begin|><|tool_call_begin|>functions.list_files!0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>',
@@ -189,6 +205,9 @@ describe('a native answer does not run', () => {
       '<use_mcp_tool><tool_name>get_weather</tool_name><arguments>{"city": "Par</arguments></use_mcp_tool>',
     ],
     ['keys after a name that is not offered', `get_time\n${keys}</tool_call>`],
+    ['a call of Kimi that lost all marks, in a sentence', 'functions.list_files:0{} is how Kimi calls.'],
+    ['a call of Kimi that lost all marks, after words', 'As follows.\nfunctions.list_files:0{}'],
+    ['a thought of Solar', `<|think|><tool_call>${json}</tool_call><|end|>No.`],
     ['keys after a sentence', `It calls get_weather\n${keys}</tool_call>`],
     ['a program in a tag of code', "<tool_code>\nget_weather(city='Paris', days=3)\nfor f in list_files():\n  pass\n</tool_code>"],
     ['a value of a program', "<tool_code>\nw = get_weather(city='Paris', days=3)\n</tool_code>"],
@@ -213,6 +232,7 @@ describe('a native answer does not run', () => {
 it.each([
   ['text', 'a text that says call: {x}'],
   ['text', 'the function call<|role_x|> and 1 -> tool/x'],
+  ['text', 'functions.js and functions.list_files: they are functions.'],
   ['text', 'get_weather and **list_files** are\n**bold**,\n\nlist_files\n** too **<|tool_call:x'],
   ['text', 'She assisted -> tools; analysis of it; <tool_call and ]<] [unused1]'],
 ])('%s stays as it is: %s', (_type, text) => {

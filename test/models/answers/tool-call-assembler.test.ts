@@ -87,6 +87,7 @@ const cases: [title: string, fragments: unknown[], calls: string[]][] = [
     [{ index: 0, id: 'a', function: { name: 'get_time', input: { z: 1 } } }],
     ['a get_time {"z":1}'],
   ],
+  ["Kimi's id as the name", [fragment(0, 'a', 'functions.get_time:0', '{"z":1}')], ['a functions.get_time {"z":1}']],
   ['tokens behind the name', [fragment(0, 'a', 'get_time<|channel|>commentary', '{"z":1}')], ['a get_time {"z":1}']],
   [
     'index 0 for all',

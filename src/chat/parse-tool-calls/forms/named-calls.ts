@@ -9,6 +9,8 @@ import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 
+/** Kimi writes it before the name. */
+export const kimiNamespace = 'functions.';
 const solarOpening = '<|tool_call:begin|>';
 const solarName = '<|tool_call:name|>';
 const qwenAgentOpening = '✿FUNCTION✿';
@@ -51,7 +53,8 @@ export function readNamedCall(context: ReadContext, at: number, enclosure: Enclo
   const start = nameStart(input, at, begin);
   let nameEnd = input.nameEnd(start);
   // Kimi counts the calls: `functions.get_time:0`, or `functions.get_time!0`.
-  if (begin !== undefined && [':', '!'].includes(input.at(nameEnd))) nameEnd = input.nameEnd(nameEnd + 1);
+  const isCounted = begin !== undefined || input.text.startsWith(kimiNamespace, start);
+  if (isCounted && [':', '!'].includes(input.at(nameEnd))) nameEnd = input.nameEnd(nameEnd + 1);
   if (nameEnd === start) return noCall(start);
   const name = plainName(input.text.slice(start, nameEnd));
   if (bareHeader.test(name)) return readAddressedCall(context, nameEnd);

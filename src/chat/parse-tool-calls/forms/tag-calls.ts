@@ -49,6 +49,7 @@ const miniMax = ']<]minimax[>[';
 const forms: TagForm[] = [
   tagForm('function', '>'),
   tagForm('function', '"', { short: true }),
+  tagForm('tool_call', '"'),
   tagForm('function', '>', { prefix: '__' }),
   ...['', '｜DSML｜', '|DSML|', 'atem:', 'steptml:', 'antml:'].map((prefix) => tagForm('invoke', '"', { prefix })),
   {
