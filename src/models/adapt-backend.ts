@@ -8,6 +8,7 @@ import { functionRemedy } from './remedies/known/function-schemas.ts';
 import { messagesWithCallsRemedy } from './remedies/known/messages-with-calls.ts';
 import { outputFormRemedy } from './remedies/known/output-form.ts';
 import { parameterRemedy, usageRemedy } from './remedies/known/parameters.ts';
+import { prefillRemedy } from './remedies/known/prefill.ts';
 import { systemRemedy } from './remedies/known/system-messages.ts';
 import { textResultsRemedy } from './remedies/known/text-results.ts';
 import { thoughtsRemedy } from './remedies/known/thoughts.ts';
@@ -36,6 +37,7 @@ function remediesFor({ profile, forms = openAiForms }: BackendForm, convertsCall
     callIdRemedy,
     textResultsRemedy,
     systemRemedy,
+    prefillRemedy,
     // After those that move system messages, and add messages of the user.
     turnsRemedy,
     effortRemedy,

@@ -87,6 +87,42 @@ describe('listOpenAiModels', () => {
     ]);
   });
 
+  it('takes what llama.cpp says of a model beside its list, which names no functions', async () => {
+    const beside = (name: string, ...capabilities: string[]): object => ({
+      name,
+      model: name,
+      type: 'model',
+      capabilities,
+      details: { format: 'gguf' },
+    });
+    const body = {
+      models: [beside('seeing.gguf', 'completion', 'multimodal'), beside('plain.gguf', 'completion')],
+      object: 'list',
+      data: ['seeing.gguf', 'plain.gguf', 'other.gguf'].map((id) => ({
+        id,
+        object: 'model',
+        owned_by: 'llamacpp',
+        created: 1,
+        meta: { n_ctx_train: 4096 },
+      })),
+    };
+    const records = await listOpenAiModels(await upstream(respond(200, body)), directSend, never);
+    expect(records.map(({ id, capabilities, details }) => [id, capabilities, details['meta']])).toEqual([
+      ['seeing.gguf', ['completion', 'multimodal', 'tools'], { n_ctx_train: 4096 }],
+      ['plain.gguf', ['completion', 'tools'], { n_ctx_train: 4096 }],
+      ['other.gguf', undefined, { n_ctx_train: 4096 }],
+    ]);
+  });
+
+  it('takes functions away from a model only where the other list names them for another', async () => {
+    const models = [
+      { name: 'a', capabilities: ['completion', 'tools'] },
+      { name: 'b', capabilities: ['completion'] },
+    ];
+    const records = await listOpenAiModels(await upstream(respond(200, { models, data: [{ id: 'a' }, { id: 'b' }] })), directSend, never);
+    expect(records.map(({ capabilities }) => capabilities)).toEqual([['completion', 'tools'], ['completion']]);
+  });
+
   it.each([[[{ id: 'a' }]], [{ models: [{ name: 'a' }] }]])('understands %j', async (body) => {
     const connection = await upstream(respond(200, body));
     expect((await listOpenAiModels(connection, directSend, never)).map(({ id }) => id)).toEqual(['a']);

@@ -17,6 +17,7 @@ import { demandedForm } from '../modes/demanded-form.ts';
 import { chooseMode, modeName, parseMode, withoutNativeCalls, type Mode, type ModeChoice } from '../modes/choose-mode.ts';
 import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-tools.ts';
 import { findTaskModel } from '../modes/prompt/task-model.ts';
+import { withReadArguments } from '../parse-tool-calls/read-arguments.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import { questionBefore } from '../suspend/turn-places.ts';
 import { sourceOfFile } from '../tool-calls/cite-sources.ts';
@@ -176,10 +177,16 @@ function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
     pictures: new RunPictures(),
     report,
   });
-  const messages = withFiles(request.messages);
+  const messages = withFiles(request.messages).map(withReadCalls);
   const { callerTools, ...asked } = toBackendRequest(request, model, run);
   const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat, answering));
   return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, () => noTools) }, emit);
+}
+
+/** A client may send calls back whose arguments only the gateway can read. */
+function withReadCalls(message: ChatMessage): ChatMessage {
+  if (message.role !== 'assistant' || message.toolCalls.length === 0) return message;
+  return { ...message, toolCalls: message.toolCalls.map(withReadArguments) };
 }
 
 /** In `auto`, a request whose tools a backend refuses is answered with a selection instead. If that succeeds, the refusal is remembered. */

@@ -1,5 +1,7 @@
 import { textOf, type ChatMessage, type ToolCall, type ToolMessage } from '../../core/chat/chat.ts';
 import { isJsonObject } from '../../shared/json/json.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
+import { withReadArguments } from '../parse-tool-calls/read-arguments.ts';
 
 const lostResult = JSON.stringify({ error: 'The result of this call is not in the conversation.' });
 
@@ -70,12 +72,8 @@ function withoutCall(message: ToolMessage): ChatMessage {
   return { role: 'user', content: `Tool \`${name}\` Output: ${textOf(message.content)}` };
 }
 
-/** The call with a JSON object as its arguments: an empty one if they cannot be parsed as an object. */
+/** The call with a JSON object as its arguments: an empty one if they cannot be read. */
 export function withCanonicalArguments(call: ToolCall): ToolCall {
-  try {
-    if (isJsonObject(JSON.parse(call.arguments))) return call;
-  } catch {
-    // Not JSON; handled below.
-  }
-  return { ...call, arguments: '{}' };
+  const read = withReadArguments(call);
+  return isJsonObject(parseJson(read.arguments)) ? read : { ...call, arguments: '{}' };
 }

@@ -100,8 +100,11 @@ export function damagedCall(reason: DamageReason, text: string, name?: string): 
   return { type: 'damaged', reason, ...(name !== undefined && { name }), text };
 }
 
-/** Removes the namespace and the counter that some templates add (`functions.get_time:0`, Gemma's `default_api.get_time`), and Markdown's escapes. */
+/**
+ * Removes the namespace and the counter that some templates add (`functions.get_time:0`, Gemma's `default_api.get_time`, Gemini's
+ * `default_api:get_time`), and Markdown's escapes.
+ */
 export function plainName(written: string): string {
   const trimmed = written.includes('\\') ? written.trim().replaceAll('\\_', '_') : written.trim();
-  return trimmed.replace(/^(?:functions|default_api)\./, '').replace(/:\d{1,6}$/, '');
+  return trimmed.replace(/^(?:functions|default_api)[.:]/, '').replace(/[:!]\d{1,6}$/, '');
 }

@@ -2,15 +2,16 @@ import { noCall, type Reading } from './answer-pieces.ts';
 import { ReadingEmitter } from './emit-reading.ts';
 import { NeedsMoreText, matchEnd, spaceEnd, type AnswerText } from './answer-text.ts';
 import { fenceAt, type Fence } from './forms/fences.ts';
-import { stringMarks } from './forms/gemma-calls.ts';
+import { geminiNamespace, stringMarks } from './forms/gemma-calls.ts';
 import { bareAnalysis, bareHeaders, beginsBareAnalysis, headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
-import { findBeginning, innerBlocks, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
+import { emphasis, findBeginning, innerBlocks, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
 import { leadsToCalls } from './meant-calls.ts';
 import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';
 import { labelAt, readAction, type Label } from './forms/react-calls.ts';
+import { nameBeforeKey } from './name-before-key.ts';
 import { BlockReader, maxSelected } from './read-block.ts';
 import { bare, type Enclosure, type ReadContext } from './read-context.ts';
 
@@ -30,6 +31,8 @@ const plain: Enclosure = { ...bare, allowsPythonicCalls: true };
 
 /** Template tokens in a row after which a block of calls is looked for. */
 const maxTokensBetween = 3;
+
+const blanks = /[ \t]{0,99}/y;
 
 /** A bracket with a first character that a call can have. It rules out most brackets in prose. */
 const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
@@ -51,6 +54,8 @@ export class AnswerReader {
   #plainReadAt: number | undefined;
   #hasThought = false;
   #isHarmony = false;
+  /** Bold text has begun with the last block. */
+  #isEmphasized = false;
 
   constructor(context: ReadContext, writer: PieceWriter, options: AnswerReaderOptions) {
     this.#context = context;
@@ -130,12 +135,14 @@ export class AnswerReader {
     }
     if (isSelection && writer.isFresh) this.#readPlainCalls();
     const { at, open } = findBeginning(this.#input, writer.cursor, this.#options.isReact === true);
-    writer.text(at);
-    if (open === '') return false;
     const mark = marksByOpen.get(open);
+    const isNative = this.#isNative;
+    const start = open === '' || mark?.kind === 'key' ? nameBeforeKey(this.#context, writer, { at, open, isNative }) : at;
+    writer.text(start);
+    if (open === '') return false;
     if (mark === undefined) this.#readUnmarked(at, open);
-    else this.#readMark(at, mark);
-    if (writer.cursor === at) writer.text(at + 1);
+    else this.#readMark(start, mark);
+    if (writer.cursor === start) writer.text(at + 1);
     this.#block = undefined;
     this.#emitter.beginNext();
     return true;
@@ -162,6 +169,12 @@ export class AnswerReader {
       case 'wrapper':
         if (!this.#isNative) return void this.#emitter.emit({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
         return writer.isFresh ? void this.#readWhole(at, end, mark.enclosure) : undefined;
+      case 'code':
+        return this.#readCode(at, end, mark.enclosure);
+      case 'key':
+        return this.#readKeyed(at, mark);
+      case 'emphasis':
+        return this.#readEmphasized(at, end);
       case 'prefix':
         return this.#readPrefixed(at, mark.enclosure);
       case 'foreign':
@@ -191,6 +204,38 @@ export class AnswerReader {
     return innerBlocks.at(this.#input, skipNoise(this.#input, from, maxTokensBetween)) !== undefined;
   }
 
+  /** A block of code that is more than calls may be a program. */
+  #readCode(at: number, start: number, enclosure: Enclosure): void {
+    const reading = this.#readBlock(at, start, enclosure);
+    const { text } = this.#input;
+    const isWhole =
+      reading.type === 'entries' && (reading.end >= text.length || enclosure.closes.some((close) => text.endsWith(close, reading.end)));
+    this.#emitter.emit({ at, reading: isWhole || reading.type !== 'entries' ? reading : noCall(reading.end), isBare: false });
+  }
+
+  /** `at`: where the name before the key begins, or the key itself if no name stands there. */
+  #readKeyed(at: number, { open, enclosure }: Extract<Mark, { kind: 'key' }>): void {
+    if (this.#input.startsWith(open, at)) return;
+    this.#emitter.emit({ at, reading: this.#readBlock(at, at, enclosure), isBare: false });
+  }
+
+  /** Bold marks around a block, and around JSON that is the whole message, are no text. */
+  #readEmphasized(at: number, end: number): void {
+    const writer = this.#writer;
+    if (this.#isEmphasized && writer.isAfterBlock) {
+      this.#isEmphasized = false;
+      return writer.skip(end);
+    }
+    if (this.#leadsToBlock(end)) {
+      this.#isEmphasized = true;
+      return writer.skip(end);
+    }
+    if (!writer.isFresh) return;
+    const enclosure: Enclosure = { ...bare, closes: [emphasis] };
+    if (this.#isNative && '{['.includes(this.#input.at(end))) this.#readWhole(at, end, { ...enclosure, needsCallKey: true });
+    if (this.#context.isSelection) this.#readWhole(at, end, { ...enclosure, allowsPythonicCalls: true });
+  }
+
   /**
    * Gemma's call without its marks, at the beginning of a line. In a native answer it has to be the whole message, unless marks of strings or the mark
    * behind it are left.
@@ -200,9 +245,16 @@ export class AnswerReader {
     const reading = this.#readBlock(at, at, enclosure);
     if (reading.type !== 'entries' || !this.#isNative) return void this.#emitter.emit({ at, reading, isBare: true });
     const text = this.#input.text.slice(at, reading.end);
-    const isMarked = [...stringMarks, ...enclosure.closes].some((mark) => text.includes(mark));
+    const isMarked = [...stringMarks, ...enclosure.closes].some((mark) => text.includes(mark)) || this.#isGeminis(at, reading.end);
     if (isMarked) this.#emitter.emit({ at, reading, isBare: false });
     else if (this.#writer.isFresh) this.#readWhole(at, at, enclosure);
+  }
+
+  /** Gemini's namespace is a mark as well, unless a sentence goes on behind the call. */
+  #isGeminis(at: number, end: number): boolean {
+    if (!this.#input.startsWith(`call:${geminiNamespace}`, at)) return false;
+    const next = matchEnd(blanks, this.#input.text, end) ?? end;
+    return ['', '\r', '\n'].includes(this.#input.at(next));
   }
 
   /** A closing tag without an opening one counts once, and only where a thought may end: at the start or end of a line, or after a sentence. */

@@ -1,6 +1,6 @@
 import { isUnmistakable, reasoningTags, type ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
-import { bareOpenings, namedOpenings } from './forms/named-calls.ts';
+import { bareOpenings, keyOpenings, kimiNamespace, namedOpenings } from './forms/named-calls.ts';
 import { MarkTable, patternOf } from './mark-table.ts';
 import type { Enclosure } from './read-context.ts';
 import { tagOpenings } from './forms/tag-calls.ts';
@@ -11,8 +11,14 @@ export type Mark = { open: string } & (
     { kind: 'block'; enclosure: Enclosure; keeps: number }
   /** A tag that may also enclose things other than calls. */
   | { kind: 'wrapper'; enclosure: Enclosure }
-  /** Begins a call of Gemma whose marks are lost. */
+  /** A tag around code, which counts as calls if it is nothing else. */
+  | { kind: 'code'; enclosure: Enclosure }
+  /** Begins a call of Gemma or Kimi whose marks are lost. */
   | { kind: 'prefix'; enclosure: Enclosure }
+  /** Stands between the name and the arguments of a call whose opening tag is lost. */
+  | { kind: 'key'; enclosure: Enclosure }
+  /** Markdown's mark of bold text, which may stand around calls and around their marks. */
+  | { kind: 'emphasis' }
   /** Encloses text of another role, such as a tool result. Calls in it must not run. */
   | { kind: 'foreign'; close: string }
   | { kind: 'thought'; close: string; isToken: boolean }
@@ -54,6 +60,7 @@ const blocks: BlockMark[] = [
   { open: '<|python_tag|>', closes: ['<|eom_id|>', '<|eot_id|>'] },
   { open: '<|python_start|>', closes: ['<|python_end|>'] },
   { open: '<|tool_calls_section_begin|>', closes: ['<|tool_calls_section_end|>'] },
+  { open: '<|tool_calls|>', closes: ['<|calls|>'] },
   { open: '[TOOL_CALL]', closes: ['[/TOOL_CALL]'] },
   { open: '[TOOL_REQUEST]', closes: ['[END_TOOL_REQUEST]'] },
   { open: '[TOOL_CALLS]', closes: ['[/TOOL_CALLS]', '</s>'] },
@@ -108,6 +115,7 @@ const foreign: [string, string][] = [
   ['<|open|>message role="user"', '<|close|>message<|sep|>'],
   ['function result<|role_sep|>', '<|message_sep|>'],
   ['<|start|>tool', '<|eot|>'],
+  ['✿RESULT✿', '✿RETURN✿'],
 ];
 
 const thoughts: readonly ReasoningTag[] = [
@@ -119,6 +127,8 @@ const thoughts: readonly ReasoningTag[] = [
   { open: '<|open|>think<|sep|>', close: '<|close|>think<|sep|>' },
   { open: '[unused16]', close: '[unused17]' },
 ];
+
+export const emphasis = '**';
 
 /** Tokens of templates that may stand after a call or a thought, or end a block that has ended already. */
 const noise = [
@@ -135,6 +145,9 @@ const noise = [
   '<|end_of_text|>',
   '<|end_of_msg|>',
   '<|observation|>',
+  '<|begin|>assistant',
+  '<|content|>',
+  '<|flush|>',
   '<|open|>response<|sep|>',
   '<|close|>response<|sep|>',
   '<|close|>message<|sep|>',
@@ -152,9 +165,12 @@ export const thoughtEnds = thoughts.map(({ close }) => close);
 export const hidingMarks: readonly string[] = [...foreign.flat(), ...thoughts.flatMap(({ open, close }) => [open, close])];
 
 const marked: Enclosure = { isMarked: true, closes: [], allowsPythonicCalls: true };
+const code: Enclosure = { ...marked, closes: ['</tool_code>'], allowsComments: true, allowsPrint: true };
+const keyed: Enclosure = { ...marked, closes: ['tool_call', 'longcat_tool_call', 'tool_call:opensource'].map((tag) => `</${tag}>`) };
 
 export const marks: Mark[] = [
   ...blocks.map(({ open, closes }): Mark => ({ kind: 'block', open, enclosure: { ...marked, open, closes }, keeps: 0 })),
+  { kind: 'code', open: '<tool_code>', enclosure: code },
   { kind: 'block', open: 'functools[', enclosure: marked, keeps: 1 },
   ...[...tagOpenings, ...namedOpenings, ...bareOpenings].map((open): Mark => ({
     kind: 'block',
@@ -163,9 +179,14 @@ export const marks: Mark[] = [
     keeps: open.length,
   })),
   { kind: 'prefix', open: 'call:', enclosure: { ...marked, closes: gemmaEnds } },
+  { kind: 'prefix', open: kimiNamespace, enclosure: { ...marked, closes: ['<|tool_call_end|>', '<|tool_calls_section_end|>'] } },
+  ...keyOpenings.map((open): Mark => ({ kind: 'key', open, enclosure: keyed })),
+  { kind: 'emphasis', open: emphasis },
   ...wrappers.map((name): Mark => ({ kind: 'wrapper', open: `<${name}>`, enclosure: { isMarked: false, closes: [`</${name}>`] } })),
   ...foreign.map(([open, close]): Mark => ({ kind: 'foreign', open, close })),
   ...thoughts.map((tag): Mark => ({ kind: 'thought', ...tag, isToken: isUnmistakable(tag) })),
+  // Solar. Elsewhere the end of its thought ends any message.
+  { kind: 'thought', open: '<|think|>', close: '<|end|>', isToken: true },
   ...thoughts.map((tag): Mark => ({ kind: 'thought-end', open: tag.close, isToken: isUnmistakable(tag) })),
   { kind: 'harmony', open: '<|channel|>' },
   { kind: 'harmony', open: '<|start|>assistant' },

@@ -1,7 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import { damagedCall, entriesTo, entryTo, noCall, type Entries, type ReadEntry, type Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
-import { innerBlocks, type BlockMark } from './block-marks.ts';
+import { emphasis, innerBlocks, type BlockMark } from './block-marks.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './forms/json-calls.ts';
 import { namedOpenings, readNamedCall } from './forms/named-calls.ts';
 import { readServerCall, serverOpenings } from './forms/server-calls.ts';
@@ -71,6 +71,7 @@ export class BlockReader {
     const character = input.at(position);
     if (block !== undefined) this.#enter(block, position);
     else if (this.#isRead && ',;]}'.includes(character)) this.#position = position + 1;
+    else if (isMarked && input.startsWith(emphasis, position)) this.#position = position + emphasis.length;
     else if (allowsComments === true && (character === '#' || input.startsWith('//', position))) {
       const lineEnd = input.find('\n', position, maxRecovery);
       if (lineEnd === tooFar) return whole(this.#end);
@@ -128,11 +129,11 @@ function readInAnyForm(context: ReadContext, at: number, enclosure: Enclosure): 
     const isPythonic = /[\p{L}_]/u.test(input.at(input.skipSpace(at + 1)));
     return isPythonic ? readPythonicList(context, at, enclosure) : readJsonCalls(context, at, enclosure);
   }
+  if (allowsPrint === true && input.startsWith('print(', at)) return readPrintedCall(context, at, enclosure);
   if (character === '"' && (isMarked || allowsPythonicCalls === true)) return readQuotedJson(context, at, enclosure);
   if (isMarked && tagForms.at(input, at) !== undefined) return readTagCall(context, at);
   if (isMarked && (character !== '<' || input.firstOf(namedOpenings, at) !== undefined)) return readNamedCall(context, at, enclosure);
   if (isMarked && input.firstOf(serverOpenings, at) !== undefined) return readServerCall(context, at);
-  if (allowsPrint === true && input.startsWith('print(', at)) return readPrintedCall(context, at, enclosure);
   return allowsPythonicCalls === true ? readPythonicCall(context, at, enclosure) : noCall(at);
 }
 

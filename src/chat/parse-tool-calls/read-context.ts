@@ -13,6 +13,8 @@ export interface ReadContext {
   isOffered: (name: string) => boolean;
   /** Matches the name of one offered function, possibly shortened: see `findOfferedName`. */
   isKnown: (name: string) => boolean;
+  /** The name of an offered function begins with this text. */
+  beginsName: (text: string) => boolean;
   /** Schema of one parameter; undefined where nothing is known. */
   schemaOf: (name: string, parameter: string) => JsonObject | undefined;
   /** The schema of all arguments of an offered function. */
@@ -68,6 +70,7 @@ export function createReadContext(
     repairs,
     isOffered: (name) => specs.has(name),
     isKnown: (name) => knownAs(name) !== undefined,
+    beginsName: (text) => names.some((name) => name.startsWith(text)),
     schemaOf: (name, parameter) => {
       const schema = ownValue(propertiesOf(name), parameter);
       return isJsonObject(schema) ? schema : undefined;

@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatMessage, ModelEvent, ToolCall } from '../../core/chat/chat.ts';
+import { callThoughtFields, type AssistantMessage, type ChatMessage, type ModelEvent, type ToolCall } from '../../core/chat/chat.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
 /**
@@ -15,7 +15,7 @@ const messageFields: ReadonlySet<string> = new Set([
   'reasoning_items',
 ]);
 /** The same of a call. */
-const callFields: ReadonlySet<string> = new Set(['extra_content']);
+const callFields: ReadonlySet<string> = new Set(callThoughtFields);
 
 export function hasThoughts(message: ChatMessage): boolean {
   return (

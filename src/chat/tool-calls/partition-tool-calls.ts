@@ -2,6 +2,7 @@ import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonValue } from '../../shared/json/json.ts';
 import type { Tool, ToolErrorCode } from '../../core/tools/tool.ts';
 import { isForced, type ForcedChoice } from '../tool-choice/force-tool-choice.ts';
+import { withReadArguments } from '../parse-tool-calls/read-arguments.ts';
 import type { Turn } from '../turns/request-turn.ts';
 import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
 
@@ -24,7 +25,7 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   const reason = reasonNotToRun(turn, toolChoice);
   const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
   if (reason !== undefined) return { calls: [], refused: turn.toolCalls.map((call) => notRun(call, reason, code)) };
-  const named = turn.toolCalls.map((call) => nameCall(call, tools, callerNames));
+  const named = turn.toolCalls.map((call) => readForCaller(nameCall(call, tools, callerNames), callerNames));
   const certain = turn.unknownReason === undefined ? named : named.filter(({ call }) => isHarmless(call, rules));
   const wanted = forced === undefined ? certain : certain.filter(({ call }) => isForced(call, forced));
   // Some backends ignore `parallel_tool_calls` too.
@@ -38,6 +39,11 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
     return [notRun(each.call, 'The request takes one call at a time, so this one was not run.', 'tool_disabled')];
   });
   return { calls, refused };
+}
+
+/** Clients parse the arguments of their own functions as JSON. */
+function readForCaller(named: NamedCall, callerNames: ReadonlySet<string>): NamedCall {
+  return callerNames.has(named.call.name) ? { ...named, call: withReadArguments(named.call) } : named;
 }
 
 /** The caller runs its own functions, and reads the warning about the finish reason. */

@@ -1,10 +1,11 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { wholeParameters, type Tool, type ToolErrorCode, type ToolSpec } from '../../core/tools/tool.ts';
-import { parseAsWritten, withPlainNumbers } from '../../shared/json/parse-exactly.ts';
+import { withPlainNumbers } from '../../shared/json/parse-exactly.ts';
 import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
 import { fitArguments, rulesFor, strictRules, type FittedArguments, type FittingRules } from '../fit-calls/fit-arguments.ts';
+import { readArguments } from '../parse-tool-calls/read-arguments.ts';
 import { checkValue, type ValueCheck } from '../../validation/check-value.ts';
 
 /** A call that may run, or the reason why it must not. */
@@ -157,7 +158,7 @@ function parseAndFit(
     const message = `The arguments of '${name}' are larger than ${limits.argumentsBytes} bytes. Call it again with less.`;
     return { type: 'refused', code: 'args_too_large', message };
   }
-  const written = parseArguments(text);
+  const written = readArguments(text);
   if (written === undefined) {
     const message = `The arguments of '${name}' are not a JSON object. Call it again with one, such as {"key": "value"}.`;
     return { type: 'refused', code: 'args_not_json', message };
@@ -168,36 +169,6 @@ function parseAndFit(
 /** Checks coerced arguments against the schema of a function. @throws the signal's reason */
 export function checkArguments(args: JsonObject, schema: JsonObject, { caller, signal }: CallingRun): Promise<ValueCheck> {
   return checkValue(args, schema, { caller: caller.id, signal });
-}
-
-/** What models and servers send for functions without arguments. */
-const noArguments: ReadonlySet<string> = new Set(['', 'null', 'None', '[]', '""']);
-
-/** JSON text within a JSON string is decoded once. */
-function parseArguments(text: string): JsonObject | undefined {
-  if (noArguments.has(text.trim())) return {};
-  const value = parseWritten(text) ?? parseWritten(withoutMarks(text));
-  const decoded = typeof value === 'string' ? parseWritten(value) : value;
-  if (!isJsonObject(decoded) || isDeeperThan(decoded, limits.jsonDepth)) return undefined;
-  return decoded;
-}
-
-/** What may stand behind a complete object where a server has cut the call out of a text: the marks that end calls, messages and fences. */
-const endMarks = /^(?:\s|```|<\/[\w:-]{1,40}>|<\|[^<>|]{1,40}\|>){1,20}$/u;
-const fence = /^\s{0,20}```(?:json)?\s{0,20}$/u;
-
-function withoutMarks(text: string): string {
-  const [start, end] = [text.indexOf('{'), text.lastIndexOf('}') + 1];
-  const [before, behind] = [text.slice(0, Math.max(start, 0)), text.slice(end)];
-  return endMarks.test(behind) && (before.trim() === '' || fence.test(before)) ? text.slice(start, end) : text;
-}
-
-function parseWritten(text: string): JsonValue | undefined {
-  try {
-    return parseAsWritten(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function unknownName(name: string, candidates: readonly string[], finderName: string | undefined): string {

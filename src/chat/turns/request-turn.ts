@@ -1,4 +1,5 @@
 import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat/chat.ts';
+import { readEndMarks } from '../../shared/text/end-marks.ts';
 import { isBlank } from '../../shared/text/is-blank.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -22,8 +23,34 @@ export interface Turn {
 /** Streams the text of one turn. Calls and the finish reason are returned, because the loop decides about them. */
 export async function requestTurn(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
   const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
-  await backend.answer(request, (events) => emit(events.filter((event) => addToTurn(event, turn))));
+  const held = new HeldMarks();
+  await backend.answer(request, (events) => emit(held.hold(events, turn).filter((event) => addToTurn(event, turn))));
+  const rest = held.end().filter((event) => addToTurn(event, turn));
+  if (rest.length > 0) await emit(rest);
   return turn;
+}
+
+/** Holds marks that end a turn back as long as the turn has said nothing: a turn that has nothing else is silent. */
+class HeldMarks {
+  #held: (ChatEvent & { type: 'text' }) | undefined;
+
+  hold(events: readonly ChatEvent[], { isSilent }: Turn): readonly ChatEvent[] {
+    if (!isSilent) return events;
+    let hasText = false;
+    return events.flatMap((event): ChatEvent[] => {
+      if (hasText || event.type !== 'text') return [event];
+      const text = { ...event, text: (this.#held?.text ?? '') + event.text };
+      const isText = readEndMarks(text.text) === 'text';
+      this.#held = isText ? undefined : text;
+      hasText = isText && !isBlank(text.text);
+      return isText ? [text] : [];
+    });
+  }
+
+  /** Half a mark is text. */
+  end(): ChatEvent[] {
+    return this.#held === undefined || readEndMarks(this.#held.text) === 'marks' ? [] : [this.#held];
+  }
 }
 
 /** Adds an event to the turn, and returns whether clients get it. */

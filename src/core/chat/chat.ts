@@ -18,9 +18,12 @@ export interface ToolCall {
   sentId?: string;
   /** Where the call is, in a wire format that can do without ids: what identifies the conversation before it, and its position in its turn. */
   place?: { seed: string; position: number };
-  /** Further fields that the backend wants back with the call (such as `extra_content`, with Gemini's thought signatures). */
+  /** Further fields that the backend wants back with the call: those of `callThoughtFields`. */
   extra?: JsonObject;
 }
+
+/** Fields of a call in which Gemini's thought signatures are: its own, and that of LiteLLM. */
+export const callThoughtFields: readonly string[] = ['extra_content', 'provider_specific_fields'];
 
 /**
  * One message of a conversation. `extra` holds fields that the gateway does not know (`name`, `cache_control`, …);

@@ -7,7 +7,7 @@ import type { CallerWarning } from '../chat/caller-warning.ts';
  * `tools`: no native tool calls; `withheld`: functions that may not be called are sent nevertheless; `pictures`: no pictures of functions; `api`: another
  * API of the same server is used; `kept-reasoning`: reasoning is not summarized, or not sent back. The others are about messages. `system`: where system
  * messages are; `turns`: whose turn it is; `results`: results of calls are texts; `call-ids`: calls have other ids; `thoughts`: placeholders are sent for the
- * reasoning that belongs to calls; `messages-with-calls`: what is beside calls.
+ * reasoning that belongs to calls; `messages-with-calls`: what is beside calls; `prefill`: whether the last one is the model's own.
  */
 export type LessonKind =
   | 'function'
@@ -28,6 +28,7 @@ export type LessonKind =
   | 'call-ids'
   | 'thoughts'
   | 'messages-with-calls'
+  | 'prefill'
   | 'withheld';
 
 /** A change of requests to one model that a refusal by its backend has taught. */

@@ -1,6 +1,7 @@
-import type { ToolCall } from '../../core/chat/chat.ts';
+import { callThoughtFields, type ToolCall } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
 import { makeCallId } from '../../shared/text/call-ids.ts';
 import type { OutputLimit } from './output-limit.ts';
 
@@ -40,12 +41,16 @@ interface OpenCall {
   /** Tracked separately, because scanning the whole text for each fragment would take quadratic time. */
   isBlank: boolean;
   progress: ObjectProgress;
+  /** The last fragment of the arguments, and whether each so far begins with the one before. */
+  last: string;
+  isGrowing: boolean;
 }
 
 /**
  * Assembles tool calls from their fragments. A fragment belongs to the call with its id, else to the latest with its index, else to the latest; unless it
  * begins another call: with a name that cannot be part of that call's name, or with further arguments after complete ones. One that begins amid JSON
- * belongs to the call that is open, whatever its id. Arguments that parse never end a call, because the prefix of longer arguments may parse too.
+ * belongs to the call that is open, whatever its id. Arguments that parse never end a call, because the prefix of longer arguments may parse too. Some
+ * servers send all that there is of the arguments with each fragment: then the last one counts, if it is JSON and all of them together are not.
  */
 export class ToolCallAssembler {
   #calls: OpenCall[] = [];
@@ -66,7 +71,7 @@ export class ToolCallAssembler {
     const part = toFragment(fragment);
     if (part === undefined) return;
     this.#meter?.add(part.name.length + part.text.length);
-    part.name = boundName(part.name);
+    part.name = this.#withoutRepetition(boundName(part.name));
     const call = this.#findCall(part) ?? this.#open(part);
     if (call === undefined || isRepetition(call, part)) return;
     if (call.id === '') call.id = part.id;
@@ -94,19 +99,21 @@ export class ToolCallAssembler {
     for (const call of this.#calls) if (call.name === '' && !hasNothing(call)) this.addLost(call.text);
     const calls = withoutRepeated(this.#calls.filter((call) => call.name !== ''));
     const lost = calls.length === 1 ? this.#lost : this.#lost && unreadable;
-    return calls.map(({ id, name, text, isBlank, extra }) => {
+    return calls.map((call) => {
+      const { id, name, isBlank, extra } = call;
       const unique = id === '' || taken.has(id) ? this.#makeId() : id;
       taken.add(unique);
       // If arguments were lost, a call without any may be the one that had them.
-      const written = isBlank ? lost || '{}' : text;
-      return { id: unique, name, arguments: written, ...(extra !== undefined && { extra }) };
+      const written = isBlank ? lost || '{}' : argumentsOf(call);
+      return { id: unique, name: this.#withoutRepetition(name), arguments: written, ...(extra !== undefined && { extra }) };
     });
   }
 
   #open(part: Fragment): OpenCall | undefined {
     // Keep one more than may run, so that the loop sees that there are too many.
     if (this.#calls.length > limits.callsPerRound) return undefined;
-    const call = { id: part.id, indexes: new Set<number>(), name: '', text: '', isBlank: true, progress: new ObjectProgress() };
+    const begun = { text: '', isBlank: true, progress: new ObjectProgress(), last: '', isGrowing: true };
+    const call = { id: part.id, indexes: new Set<number>(), name: '', ...begun };
     this.#calls.push(call);
     return call;
   }
@@ -139,6 +146,7 @@ export class ToolCallAssembler {
     const hasMore = part.text.trim() !== '';
     const { isComplete } = call.progress;
     const isSameName = part.name === '' || part.name === call.name;
+    if (isSameName && !isOtherId && !isOtherIndex && isGrown(call, part.text)) return false;
     if (isSameName && !call.isBlank && !isComplete && (!isOtherId || call.progress.takes(part.text))) return false;
     if (isOtherIndex && isComplete && !isEmptyObject(call)) return !isRepetition(call, part);
     if (part.name === '') return isOtherId && isComplete && hasMore;
@@ -162,10 +170,32 @@ export class ToolCallAssembler {
     return piece.startsWith(begun) && this.#names.has(piece) && !this.#names.has(begun + piece);
   }
 
+  /** Some servers join the names of fragments that each have the whole one: `get_timeget_time`. */
+  #withoutRepetition(name: string): string {
+    if (this.#names.has(name)) return name;
+    for (const offered of this.#names)
+      if (name.length > offered.length && name === offered.repeat(name.length / offered.length)) return offered;
+    return name;
+  }
+
   #joinName(begun: string, piece: string): string {
     if (piece === '' || piece === begun || begun.length > maxNameLength) return begun;
     return this.#isGrown(begun, piece) ? piece : boundName(begun + piece);
   }
+}
+
+/** Whether a text is the last fragment with more behind it. */
+function isGrown({ last, isGrowing }: OpenCall, text: string): boolean {
+  return isGrowing && last.trim() !== '' && text.length > last.length && text.startsWith(last);
+}
+
+/** All fragments together, or the last one if each repeats the one before. */
+function argumentsOf({ text, last, isGrowing }: OpenCall): string {
+  return isGrowing && last !== text && isJsonText(last) && !isJsonText(text) ? last : text;
+}
+
+function isJsonText(text: string): boolean {
+  return text.trimStart().startsWith('{') && parseJson(text) !== undefined;
 }
 
 /** Whether a complete call was sent again under the same id. */
@@ -218,6 +248,8 @@ function withoutRepeated(calls: readonly OpenCall[]): OpenCall[] {
 
 function append(call: OpenCall, { text, isWhole }: Fragment): void {
   if (text === '') return;
+  call.isGrowing = call.last === '' || isGrown(call, text);
+  call.last = text.slice(0, limits.argumentsBytes + 1);
   const replaces = isWhole ? call.progress.isComplete : isEmptyObject(call) && text.trimStart().startsWith('{');
   if (replaces) {
     call.text = '';
@@ -250,14 +282,17 @@ function toFragment(value: unknown): Fragment | undefined {
     name: typeof body['name'] === 'string' ? withoutTokens(body['name']) : '',
     text: toText(args),
     isWhole: isJsonObject(args),
-    ...(isJsonObject(value['extra_content']) && toExtra(value['extra_content'])),
+    ...toExtra(value),
   };
 }
 
 /** A signature of reasoning has a few kilobytes; larger values are dropped, as are those too deep to be serialized again. */
-function toExtra(content: JsonObject): Pick<Fragment, 'extra'> {
-  if (isDeeperThan(content, limits.jsonDepth) || JSON.stringify(content).length > limits.argumentsBytes) return {};
-  return { extra: { extra_content: content } };
+function toExtra(call: JsonObject): Pick<Fragment, 'extra'> {
+  const kept = callThoughtFields.filter((name) => {
+    const content = call[name];
+    return isJsonObject(content) && !isDeeperThan(content, limits.jsonDepth) && JSON.stringify(content).length <= limits.argumentsBytes;
+  });
+  return kept.length === 0 ? {} : { extra: Object.fromEntries(kept.map((name) => [name, call[name]])) };
 }
 
 /** Truncates a name to `maxNameLength`, with the mark. Half a surrogate pair at the cut would be invalid JSON for strict servers. */
@@ -316,8 +351,11 @@ class ObjectProgress {
   }
 }
 
+/** Kimi's id of a call, which some servers give as the name. */
+const counted = /^(functions\..+)[:!]\d{1,6}$/;
+
 /** Servers whose parser of harmony is confused leave its tokens behind the name: `search<|channel|>commentary`. */
 function withoutTokens(name: string): string {
   const at = name.indexOf('<|');
-  return at <= 0 ? name : name.slice(0, at);
+  return (at <= 0 ? name : name.slice(0, at)).replace(counted, '$1');
 }

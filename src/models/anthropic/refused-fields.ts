@@ -97,27 +97,7 @@ const forcedCallField: RefusedField = {
   concerns: (_lesson, { toolChoice }) => isForced(toolChoice),
 };
 
-/** Newer models do not continue a message of their own, as frontends ask them to. */
-const prefillField: RefusedField = {
-  subjects: ['prefill'],
-  recognise({ refusal, request, made }) {
-    const pointsAt = /\bprefill\b|\bmust end with a user message\b/i.exec(refusal.message)?.[0];
-    if (pointsAt === undefined || !endsWithAnswer(request) || isMade(made, 'prefill')) return undefined;
-    const message = 'The model does not continue its own message; it was asked to go on in a new one.';
-    return own({ subject: 'prefill', change: 'asked', content: '', warning: { code: 'prefill_refused', message } }, pointsAt);
-  },
-  change: (request) => ({
-    ...request,
-    messages: [...request.messages, { role: 'user', content: 'Continue exactly where you stopped.' }],
-  }),
-  concerns: (_lesson, request) => endsWithAnswer(request),
-};
-
-function endsWithAnswer({ messages }: ModelRequest): boolean {
-  return messages.at(-1)?.role === 'assistant';
-}
-
-const fields = [samplingField, thinkingField, forcedCallField, prefillField];
+const fields = [samplingField, thinkingField, forcedCallField];
 
 /** Asks again without a field that the model refuses, or with what it takes instead. All of them are what the caller has chosen, so it is theirs alone. */
 export const fieldRemedy: Remedy = {

@@ -331,9 +331,12 @@ export class ResponseReader {
   /** Undefined if there is nothing to send back. The API refuses a part of a turn's reasoning, so a turn with too much loses all of it. */
   #thought(): JsonObject | undefined {
     if (this.#keptCharacters === 0 || this.#keptCharacters > maxKeptCharacters) return undefined;
-    const items = this.#inOrder().flatMap(({ type, turnItem }): TurnItem[] => {
-      if (type === 'function_call') return [{ type }];
-      return turnItem === undefined ? [] : [turnItem];
+    const output = this.#inOrder();
+    const isSplit = output.filter((item) => item.turnItem?.type === 'message').length > 1;
+    const items = output.flatMap((item): TurnItem[] => {
+      if (item.type === 'function_call') return [{ type: item.type }];
+      if (item.turnItem === undefined) return [];
+      return [isSplit && item.type === 'message' ? { ...item.turnItem, characters: textLength(item) } : item.turnItem];
     });
     return { [reasoningItems]: items as JsonObject[] };
   }
@@ -363,6 +366,10 @@ export class ResponseReader {
     const status = statusOfCode(textIn(error['code']) || textIn(error['type']));
     return this.#client.reported({ error: { ...error, ...(status !== undefined && { status }) } });
   }
+}
+
+function textLength({ said }: OutputItem): number {
+  return [...said].reduce((sum, [part, characters]) => (part.startsWith('text ') ? sum + characters : sum), 0);
 }
 
 function isSame({ id, callId }: OutputItem, item: JsonObject): boolean {

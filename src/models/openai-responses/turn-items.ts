@@ -8,9 +8,12 @@ export const reasoningItems = 'reasoning_items';
 
 /**
  * An entry of `reasoning_items`: the output items of a turn, in order. The API accepts reasoning only before the item that followed it, so
- * messages and calls are placeholders for what the message itself contains.
+ * messages and calls are placeholders for what the message itself contains. `characters`: of one of several messages, which are joined to one text.
  */
-export type TurnItem = { type: 'message'; phase?: string } | { type: 'function_call' } | ({ type: string } & JsonObject);
+export type TurnItem =
+  | { type: 'message'; phase?: string; characters?: number }
+  | { type: 'function_call' }
+  | ({ type: string } & JsonObject);
 
 /**
  * The item as it is sent back; undefined if it cannot be. Reasoning without content is refused, because nothing is stored under its id, and so
@@ -51,20 +54,40 @@ function inOrder(
   kept: readonly TurnItem[],
   { text, calls }: { text: string; calls: readonly ResponseFunctionToolCall[] },
 ): ResponseInputItem[] {
-  const items: ResponseInputItem[] = kept.some(({ type }) => type === 'message') ? [] : messageItems(text);
+  const messages = kept.filter(({ type }) => type === 'message');
+  const items: ResponseInputItem[] = messages.length > 0 ? [] : messageItems(text);
+  const waitingTexts = textsOf(text, messages);
   const waitingCalls = [...calls];
-  let hasSpoken = items.length > 0;
+  // The API refuses reasoning that another item follows than its own, or none.
+  let leading: ResponseInputItem[] = [];
   for (const item of kept) {
-    if (item.type === 'function_call') items.push(...waitingCalls.splice(0, 1));
-    else if (item.type !== 'message') items.push(item as unknown as ResponseInputItem);
-    else if (!hasSpoken) {
-      items.push(...messageItems(text, item['phase']));
-      hasSpoken = true;
+    if (item.type !== 'function_call' && item.type !== 'message') {
+      leading.push(item as unknown as ResponseInputItem);
+      continue;
     }
+    const own =
+      item.type === 'message' ? waitingTexts.splice(0, 1).flatMap((part) => messageItems(part, item['phase'])) : waitingCalls.splice(0, 1);
+    if (own.length > 0) items.push(...leading, ...own);
+    leading = [];
   }
-  // The API refuses reasoning that no other item follows.
-  const last = items.findLastIndex(({ type }) => type === 'message' || type === 'function_call');
-  return items.slice(0, last + 1);
+  return items;
+}
+
+const betweenMessages = '\n\n';
+
+/** The texts of the messages that were joined to one; all of it in the first one if it has been changed since. */
+function textsOf(text: string, messages: readonly TurnItem[]): string[] {
+  const texts: string[] = [];
+  let rest = text;
+  for (const message of messages) {
+    const characters = 'characters' in message ? message.characters : undefined;
+    if (typeof characters !== 'number') return [text];
+    const start = characters > 0 && rest.length < text.length ? betweenMessages.length : 0;
+    if (rest.length < start + characters || !betweenMessages.startsWith(rest.slice(0, start))) return [text];
+    texts.push(rest.slice(start, start + characters));
+    rest = rest.slice(start + characters);
+  }
+  return rest === '' ? texts : [text];
 }
 
 function messageItems(text: string, phase?: JsonValue): EasyInputMessage[] {
@@ -86,7 +109,10 @@ function readTurnItems(value: JsonValue | undefined): TurnItem[] {
   return value.flatMap((item): TurnItem[] => {
     if (!isJsonObject(item)) return [];
     if (item['type'] === 'function_call') return [{ type: 'function_call' }];
-    if (item['type'] === 'message') return [{ type: 'message', phase: textIn(item['phase']) }];
+    if (item['type'] === 'message') {
+      const { phase, characters } = item;
+      return [{ type: 'message', phase: textIn(phase), ...(typeof characters === 'number' && { characters }) }];
+    }
     return [toReturnedItem(item) ?? []].flat();
   });
 }

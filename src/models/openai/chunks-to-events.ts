@@ -1,6 +1,7 @@
 import type { ModelEvent, ToolCall, Usage } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
+import { parseJson } from '../../shared/json/parse-exactly.ts';
 import type { OutputLimit } from '../answers/output-limit.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { ReasoningSplitter, splitReasoning, type ReasoningPiece } from '../answers/split-reasoning.ts';
@@ -229,10 +230,10 @@ export class CompletionReader {
     }
     if (content !== '') this.#readText(content, choice, events);
     const { isWhole } = this.#context;
-    if (Array.isArray(delta['tool_calls']))
-      for (const call of delta['tool_calls'])
-        if (isWhole) choice.calls.addWhole(call);
-        else choice.calls.add(call);
+    const calls = callsIn(delta['tool_calls']);
+    for (const call of calls)
+      if (isWhole) choice.calls.addWhole(call);
+      else choice.calls.add(call);
     if (isJsonObject(delta['function_call'])) {
       choice.legacyCall ??= this.#newAssembler();
       choice.legacyCall.add(delta['function_call']);
@@ -257,6 +258,13 @@ export class CompletionReader {
     choice.splitter = new ReasoningSplitter({ isOpen });
     addPieces(choice.splitter.push(text), choice.index, events);
   }
+}
+
+/** Some servers send a single call without the list around it, or the list as text. */
+function callsIn(written: JsonValue | undefined): JsonValue[] {
+  const calls = typeof written === 'string' ? parseJson(written) : written;
+  if (isJsonObject(calls)) return [calls];
+  return Array.isArray(calls) ? calls : [];
 }
 
 /** `content` as a string, or as parts of which only text counts (Mistral). */

@@ -62,8 +62,10 @@ export function createOpenAiBackend(
       const found = findKind(received, request.stream ? 'events' : undefined);
       const { kind, response } = found instanceof Promise ? await found : found;
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
-      const reader = new CompletionReader({ client, meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
-      if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
+      const meter = new OutputLimit(client.name);
+      const newReader = (isWhole: boolean): CompletionReader => new CompletionReader({ client, meter, isWhole, ...expected });
+      if (kind === 'events') return emitAnswer(new ChatStream(client, newReader), { body: response.body, emit });
+      const reader = newReader(true);
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');
       return emit([...events, ...reader.finish()]);

@@ -5,11 +5,27 @@ import type { ModelRecord } from '../../core/models/model.ts';
 const maxModels = 10_000;
 const namesOfTools = new Set(['tools', 'tool_use', 'tool_calls', 'tool_calling', 'function_calling', 'function_call']);
 
-/** Reads the response of `GET /models`: `{"data":[…]}`, `{"models":[…]}` or a bare array. Undefined if it is not a list. */
+/**
+ * Reads the response of `GET /models`: `{"data":[…]}`, `{"models":[…]}` or a bare array. llama.cpp sends both lists, with capabilities in the second one.
+ * Undefined if it is not a list.
+ */
 export function toModelRecords(payload: unknown): ModelRecord[] | undefined {
   const list: unknown = isJsonObject(payload) ? (payload['data'] ?? payload['models']) : payload;
   if (!Array.isArray(list)) return undefined;
-  return list.slice(0, maxModels).flatMap((entry: unknown) => toModelRecord(entry) ?? []);
+  const records = list.slice(0, maxModels).flatMap((entry: unknown) => toModelRecord(entry) ?? []);
+  const others = isJsonObject(payload) && list !== payload['models'] ? payload['models'] : undefined;
+  return Array.isArray(others) ? withCapabilities(records, others.slice(0, maxModels)) : records;
+}
+
+/** Adds the capabilities that the same models have in another list. llama.cpp never names functions in it, so these are possible unless it does. */
+function withCapabilities(records: ModelRecord[], others: readonly unknown[]): ModelRecord[] {
+  const known = new Map(others.flatMap((entry) => toModelRecord(entry) ?? []).map(({ id, capabilities }) => [id, capabilities]));
+  const namesTools = known.values().some((capabilities) => capabilities?.includes('tools') === true);
+  return records.map((record) => {
+    const stated = record.capabilities === undefined ? known.get(record.id) : undefined;
+    if (stated === undefined) return record;
+    return { ...record, capabilities: namesTools ? stated : [...stated, 'tools'] };
+  });
 }
 
 function toModelRecord(entry: unknown): ModelRecord | undefined {

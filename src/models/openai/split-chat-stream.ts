@@ -6,32 +6,52 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json
 import { parseJson } from '../../shared/json/parse-exactly.ts';
 import type { AnswerStream } from '../answers/answer-stream.ts';
 import type { BackendClient } from '../transport/backend-client.ts';
+import { BareChunks, isBareJson } from './bare-chunks.ts';
 import type { CompletionReader } from './chunks-to-events.ts';
 import { endsEvent, RepeatedForm } from './repeated-form.ts';
 import { ServerSentEventReader, type ServerSentEvent } from '../transport/read-server-sent-events.ts';
 
-/** A streamed answer. It ends with `[DONE]`, or with the stream if every choice has its finish reason. */
+/** A streamed answer. It ends with `[DONE]`, or with the stream if every choice has its finish reason. Some servers send JSON without event fields. */
 export class ChatStream implements AnswerStream {
   /** `[DONE]` was read; the rest is ignored. */
   isDone = false;
   fault: unknown;
   readonly #client: BackendClient;
-  readonly #reader: CompletionReader;
+  readonly #newReader: (isWhole: boolean) => CompletionReader;
+  #reader: CompletionReader;
   readonly #lines = new ServerSentEventReader(limits.upstreamLineBytes);
   readonly #form = new RepeatedForm((payload) => (isJsonObject(payload) ? this.#reader.textAloneIn(payload) : undefined));
+  /** Set if the answer has no event fields. */
+  #bare: BareChunks | undefined;
+  #hasBegun = false;
   /** Nothing of an event has been read that has not ended. */
   #isBetweenEvents = true;
 
-  constructor(client: BackendClient, reader: CompletionReader) {
+  constructor(client: BackendClient, newReader: (isWhole: boolean) => CompletionReader) {
     this.#client = client;
-    this.#reader = reader;
+    this.#newReader = newReader;
+    this.#reader = newReader(false);
   }
 
   read(piece: Uint8Array): ModelEvent[] {
+    if (!this.#hasBegun) this.#begin(piece);
+    if (this.#bare !== undefined) return this.#readBare(this.#bare, this.#bare.read(piece));
     const events: ModelEvent[] = [];
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     const start = this.#isBetweenEvents ? this.#readRepeated(bytes, events) : 0;
     if (start < bytes.length && this.fault === undefined) this.#readOthers(bytes.subarray(start), events);
+    return events;
+  }
+
+  #begin(piece: Uint8Array): void {
+    const isBare = isBareJson(piece);
+    this.#hasBegun = isBare !== undefined;
+    if (isBare === true) this.#bare = new BareChunks((text) => parseJson(text) !== undefined);
+  }
+
+  #readBare(bare: BareChunks, texts: readonly string[]): ModelEvent[] {
+    const events = this.#readBatch(texts.map((data) => ({ name: undefined, data, isUnfinished: false })));
+    if (bare.isTooLong && !this.isDone) this.fault ??= this.#client.lineTooLong();
     return events;
   }
 
@@ -64,11 +84,15 @@ export class ChatStream implements AnswerStream {
       this.fault = failure;
       return [];
     }
-    const events = this.#readBatch(failure === undefined ? this.#lines.end() : []);
+    const events = failure === undefined ? this.#readEnd() : [];
     if (this.isDone || this.fault !== undefined) return events;
     if (this.#reader.isComplete) return [...events, ...this.#finish()];
     this.fault = this.#client.incomplete();
     return events;
+  }
+
+  #readEnd(): ModelEvent[] {
+    return this.#bare === undefined ? this.#readBatch(this.#lines.end()) : this.#readBare(this.#bare, this.#bare.end());
   }
 
   #readBatch(batch: readonly ServerSentEvent[]): ModelEvent[] {
@@ -100,13 +124,23 @@ export class ChatStream implements AnswerStream {
       throw this.#client.invalid(`sends a line of more than ${limits.upstreamLineValues} values`);
     const chunk = parseJson(part.data);
     if (chunk === undefined) {
+      if (part.name === 'error' && !part.isUnfinished) throw this.#client.reported({ error: part.data });
       // The last line of an interrupted stream does not count as malformed.
       if (part.isUnfinished) return [];
       throw this.#client.invalid('sends malformed JSON');
     }
     if (part.name === 'error') throw this.#client.reported(chunk);
+    if (this.#bare !== undefined && Array.isArray(chunk))
+      return chunk.flatMap((one) => this.#readPayload(one, part.data.length / chunk.length));
+    return this.#readPayload(chunk, part.data.length);
+  }
+
+  /** `characters`: the size of the chunk as it arrived. */
+  #readPayload(chunk: JsonValue, characters: number): ModelEvent[] {
     const payload = toPayload(chunk, this.#client);
-    return payload === undefined ? [] : this.#reader.read(payload, part.data.length);
+    if (payload === undefined) return [];
+    if (this.#bare !== undefined && !this.#reader.hasMessages && isWhole(payload)) this.#reader = this.#newReader(true);
+    return this.#reader.read(payload, characters);
   }
 }
 
@@ -123,6 +157,11 @@ export function toPayload(value: JsonValue, client: BackendClient): JsonObject |
     : undefined;
   if (failed !== undefined) throw client.reported(failed);
   return payload;
+}
+
+/** A whole answer, not a chunk of a streamed one. */
+function isWhole({ choices }: JsonObject): boolean {
+  return Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice['message']));
 }
 
 function isReport(error: JsonValue | undefined): boolean {

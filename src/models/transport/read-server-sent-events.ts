@@ -29,6 +29,9 @@ export class ServerSentEventReader {
       onEvent: (event) => this.#batch.push({ name: event.event, data: event.data, isUnfinished: this.#isAtEnd }),
       onError: (error) => {
         this.isTooLong ||= error.type === 'max-buffer-size-exceeded';
+        // Older servers of llama.cpp write errors so.
+        if (error.field === 'error' && error.value !== undefined)
+          this.#batch.push({ name: 'error', data: error.value, isUnfinished: false });
       },
     });
   }

@@ -4,6 +4,8 @@ const noTools = [
   /\b(?:does not|doesn't|do not|don't|cannot|can't) (?:currently |yet )?support (?:the use of )?(?:native )?(?:tools?|tool[- ](?:use|usage|calls?|calling)|functions?|function[- ]call(?:s|ing)?)\b(?! ?(?:choice|type|schema|parameter|name|result|message)s?\b)(?!_)/i,
   // OpenAI, Azure, DeepInfra, Groq, Mistral, Gemini.
   /(?<!parallel |strict |custom |multiple |several )\b(?:tools?|tool[- ](?:use|usage|calls?|calling)|(?:tool use with )?function[- ]call(?:s|ing)?|functions|tools param(?:eter)?)[`'"]? (?:is|are) (?:currently )?(?:unsupported|disabled|not (?:fully |currently |yet )?(?:supported|enabled|available))\b/i,
+  // NVIDIA.
+  /\b(?:tool|function)[- ](?:use|calling) has not been enabled\b/i,
   // llama.cpp before and since templates.
   /\bunsupported param(?:eter)?s?: ?[`'"]?tools\b/i,
   /\btools param requires --jinja\b/i,

@@ -289,6 +289,37 @@ it('ends the round with a call of the caller’s function, and restores the gate
   expect(history[1]).toMatchObject({ toolCalls: [{ name: 'get_time' }, { name: 'mine' }] });
 });
 
+it.each([
+  ['{"a": 1}</tool_call>', '{"a":1}'],
+  ["{'a': True}", '{"a":true}'],
+  ['{"a": 1.50}', '{"a": 1.50}'],
+  ['{"a": ', '{"a": '],
+])('returns the arguments %s of the caller’s function as %s', async (written, returned) => {
+  const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
+  const model = new ScriptedModel([
+    { type: 'tool-call', call: { id: 'a', name: 'mine', arguments: written } },
+    { type: 'finish', reason: 'tool_calls' },
+  ]);
+  const request = chatRequest({ callerFunctions: [{ name: 'mine', wire }] });
+  const events = await collect(answerOf(request, runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
+  expect(events).toContainEqual(expect.objectContaining({ call: expect.objectContaining({ arguments: returned }) as unknown }));
+});
+
+it('reads the arguments of earlier calls of the caller’s function, without tools of the gateway, too', async () => {
+  const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
+  const model = new ScriptedModel(says('Done.'));
+  const request = chatRequest({
+    callerFunctions: [{ name: 'mine', wire }],
+    messages: [
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', content: null, toolCalls: [{ id: '1', name: 'mine', arguments: '{"a": 1}<|im_end|>' }] },
+      { role: 'tool', toolCallId: '1', content: 'one' },
+    ],
+  });
+  await collect(answerOf(request, runContext(), services({ models: finderOf({ model }) })));
+  expect(model.requests[0]?.messages[1]).toMatchObject({ toolCalls: [{ arguments: '{"a":1}' }] });
+});
+
 it('offers the caller’s functions to a selection, too', async () => {
   const wire = {
     type: 'function',

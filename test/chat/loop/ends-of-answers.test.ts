@@ -81,6 +81,11 @@ describe('an answer that says nothing', () => {
     ['blanks', blank],
     ['a space of no width', says('\u200b\n')],
     ['thoughts', thinking],
+    ['the mark of its end', says('<|im_end|>')],
+    [
+      'marks of its end in pieces',
+      [...['<', '/s', '>\n', '<end_of_', 'turn>'].map((text) => ({ type: 'text' as const, text })), ...nothing],
+    ],
   ])('and has %s is requested once more, with the functions', async (_what, silent) => {
     const { text, model } = await run([silent, says('Here.')]);
     expect(text.replaceAll(/[\s\u200b]/gu, '')).toBe('Here.');
@@ -88,6 +93,17 @@ describe('an answer that says nothing', () => {
       [2, undefined],
       [2, 'no_words'],
     ]);
+  });
+
+  it('and has a mark of its end in each round becomes a notice', async () => {
+    const { text } = await run([calls(['find', { place: 'Lund' }]), says('<|eot_id|>'), says('<|im_end|>')]);
+    expect(text).toBe('The model gave no answer after its last tool calls.');
+  });
+
+  it.each(['<', '<|im_end', '<|im_end|>Here.', '</s><b>'])('is not one that begins like a mark: %s', async (written) => {
+    const turn = [...Array.from(written, (text) => ({ type: 'text' as const, text })), ...nothing];
+    const { text } = await run([turn], { mode: 'simple' });
+    expect(written.endsWith(text) && text !== '').toBe(true);
   });
 
   it('may be followed by calls', async () => {

@@ -35,6 +35,11 @@ it.each<[string, ChatMessage[], ChatMessage[]]>([
     [asks(['1', '{}']), result('1', 'one'), user('Hm')],
   ],
   ['a result without its call becomes text', [user('Go'), result('9', 'nine')], [user('Go'), user('Tool `9` Output: nine')]],
+  [
+    'arguments that were read although they are no JSON stay as they were read',
+    [asks(['1', '{"a":1}<|im_end|>'], ['2', "{'a': True}"]), result('1', 'x'), result('2', 'y')],
+    [asks(['1', '{"a":1}'], ['2', '{"a":true}']), result('1', 'x'), result('2', 'y')],
+  ],
   ['arguments that are no JSON become an empty object', [asks(['1', '{"a": ']), result('1', 'x')], [asks(['1', '{}']), result('1', 'x')]],
   [
     'ids that are counted anew in every turn keep their own results',

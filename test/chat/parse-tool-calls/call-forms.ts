@@ -323,6 +323,27 @@ export const callForms: CallForm[] = [
     name: 'Nova',
     write: (calls) => each(calls, (one) => qwenCoder(one).replaceAll(/<(\/?)(function|parameter)/g, '<$1__$2'), '\n'),
   },
+  {
+    name: 'Solar',
+    write: (calls) =>
+      `<|tool_calls|>${each(
+        calls,
+        ({ name, arguments: args }, index) =>
+          `<|tool_call:begin|>id${index}<|tool_call:name|>${name}<|tool_call:args|>${json(args)}<|tool_call:end|>`,
+      )}<|calls|>`,
+  },
+  {
+    name: 'Qwen-Agent',
+    write: (calls) => each(calls, ({ name, arguments: args }) => `✿FUNCTION✿: ${name}\n✿ARGS✿: ${json(args)}`, '\n'),
+  },
+  {
+    name: 'Gemini',
+    write: (calls) => each(calls, (one) => gemmaCall(one, '<ctrl46>').replace(':', ':default_api:'), '\n'),
+  },
+  {
+    name: 'Gemini, code',
+    write: (calls) => `<tool_code>\n${each(calls, (one) => `print(default_api.${pythonCall(one)})`, '\n')}\n</tool_code>`,
+  },
   { name: 'LM Studio', write: (calls) => each(calls, (one) => `[TOOL_REQUEST]${call(one)}[END_TOOL_REQUEST]`, '\n') },
 ];
 

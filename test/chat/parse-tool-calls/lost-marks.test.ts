@@ -9,6 +9,7 @@ const gemma = 'call:get_weather{city:<|"|>Paris<|"|>,days:3}';
 const json = '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}';
 const invoke =
   ']<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[<days>3]<]minimax[>[</days>';
+const keys = '<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n';
 const cline = `<server_name>weather</server_name>\n<tool_name>get_weather</tool_name>\n<arguments>\n{\n"city": "Paris",\n"days": 3\n}\n</arguments>`;
 
 describe('a native answer runs', () => {
@@ -91,6 +92,75 @@ describe('a native answer runs', () => {
       '',
       [weather, files],
     ],
+    ['GLM without the opening tag', `get_weather\n${keys}</tool_call>`, '', [weather]],
+    ['GLM without the opening tag, after words', `I look.\nget_weather\n${keys}</tool_call>`, 'I look.', [weather]],
+    [
+      'GLM without the opening tag of a second call',
+      `<tool_call>list_files</tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value><arg_key>days</arg_key><arg_value>3</arg_value></tool_call>`,
+      '',
+      [files, weather],
+    ],
+    ['GLM without both tags', `get_weather\n${keys}`, '', [weather]],
+    ['GLM without the opening tag, right behind a sentence', `I look.get_weather\n${keys}</tool_call>`, 'I look.', [weather]],
+    ['GLM without the opening tag, behind a word', `Sure.get_weather\n${keys}</tool_call>`, 'Sure.', [weather]],
+    ['Kimi that lost all marks', 'functions.get_weather:0{"city": "Paris", "days": 3}functions.list_files:1{}', '', [weather, files]],
+    ['a name as an attribute', '<tool_call name="get_weather">{"city": "Paris", "days": 3}</tool_call>', '', [weather]],
+    [
+      'a name and parameters in tags',
+      '<tool_call>\n<tool_name>get_weather</tool_name>\n<parameters>{"city": "Paris", "days": 3}</parameters>\n</tool_call>',
+      '',
+      [weather],
+    ],
+    [
+      'Solar after a thought',
+      '<|think|>I need list_files().<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>0<|tool_call:name|>list_files<|tool_call:args|>{}<|tool_call:end|>',
+      '',
+      [files],
+    ],
+    [
+      'Kimi, counting with another mark',
+      '<|tool_calls_section_begin|><|tool_call_begin|>functions.list_files!0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>',
+      '',
+      [files],
+    ],
+    ['JSON in a tag of code', `<tool_code>${json}</tool_code>`, '', [weather]],
+    ['Gemini without marks of strings', 'call:default_api:get_weather{city:Paris,days:3}', '', [weather]],
+    ['Gemini after words', 'I look.\ncall:default_api:get_weather{city:"Paris",days:3}\n', 'I look.', [weather]],
+    ["Gemini's namespace between the marks of Gemma", `<|tool_call>${gemma.replace(':', ':default_api:')}<tool_call|>`, '', [weather]],
+    ['Qwen-Agent on one line', 'I look.\n✿FUNCTION✿: get_weather ✿ARGS✿: {"city": "Paris", "days": 3}', 'I look.', [weather]],
+    ['Qwen-Agent with full colons', '✿FUNCTION✿：get_weather\n✿ARGS✿：{"city": "Paris", "days": 3}\n✿RESULT✿', '', [weather]],
+    [
+      'Solar without its outer marks',
+      '<|tool_call:begin|>a1<|tool_call:name|>list_files<|tool_call:args|>{}<|tool_call:end|>',
+      '',
+      [files],
+    ],
+    [
+      'Qwen coder without the ends of parameters',
+      '<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n<parameter=days>\n3\n</function>\n</tool_call>',
+      '',
+      [weather],
+    ],
+    [
+      'Qwen coder without the end of a parameter, before another call',
+      '<tool_call>\n<function=search>\n<parameter=query>\na\n</function>\n</tool_call>\n<tool_call>\n<function=search>\n<parameter=query>\nb\n</parameter>\n</function>\n</tool_call>',
+      '',
+      [
+        { name: 'search', arguments: { query: 'a' } },
+        { name: 'search', arguments: { query: 'b' } },
+      ],
+    ],
+    [
+      'Qwen coder without any end but that of the block',
+      '<tool_call>\n<function=search>\n<parameter=query>\na\n</tool_call>',
+      '',
+      [{ name: 'search', arguments: { query: 'a' } }],
+    ],
+    ['bold JSON', `**${json}**`, '', [weather]],
+    ['a bold block', `I look.\n\n**<tool_call>${json}</tool_call>**`, 'I look.', [weather]],
+    ['bold marks', `**<tool_call>**${json}**</tool_call>**`, '', [weather]],
+    ['a bold mark', '**[TOOL_CALLS]**get_weather{"city": "Paris", "days": 3}', '', [weather]],
+    ['a list in bold', "**[get_weather(city='Paris', days=3)]**", '', [weather]],
     ['Cline', `<use_mcp_tool>\n${cline}\n</use_mcp_tool>`, '', [weather]],
     ['Cline after words', `I look.\n\n<use_mcp_tool>\n${cline}\n</use_mcp_tool>`, 'I look.', [weather]],
   ])('%s', (_what, text, content, calls) => {
@@ -134,6 +204,18 @@ describe('a native answer does not run', () => {
       'arguments of Cline that are cut',
       '<use_mcp_tool><tool_name>get_weather</tool_name><arguments>{"city": "Par</arguments></use_mcp_tool>',
     ],
+    ['keys after a name that is not offered', `get_time\n${keys}</tool_call>`],
+    ['a call of Kimi that lost all marks, in a sentence', 'functions.list_files:0{} is how Kimi calls.'],
+    ['a call of Kimi that lost all marks, after words', 'As follows.\nfunctions.list_files:0{}'],
+    ['a thought of Solar', `<|think|><tool_call>${json}</tool_call><|end|>No.`],
+    ['keys after a sentence', `It calls get_weather\n${keys}</tool_call>`],
+    ['a program in a tag of code', "<tool_code>\nget_weather(city='Paris', days=3)\nfor f in list_files():\n  pass\n</tool_code>"],
+    ['a value of a program', "<tool_code>\nw = get_weather(city='Paris', days=3)\n</tool_code>"],
+    ["a sentence about Gemini's notation", 'call:default_api:get_weather{city:"Paris",days:3} is how it calls.'],
+    ["Gemini's notation in a sentence", 'It writes call:default_api:get_weather{city:"Paris",days:3}'],
+    ['the result of Qwen-Agent', `✿RESULT✿: <tool_call>${json}</tool_call>\n✿RETURN✿: No.`],
+    ['a parameter that breaks off', '<tool_call>\n<function=get_weather>\n<parameter=city>\nPar'],
+    ['bold JSON in a text', `As follows: **${json}**`],
     [
       "a fence of Gemma's that an example is in",
       "Here is how Gemma would call it:\n\n```tool_code\nget_weather(city='Paris', days=3)\n```",
@@ -150,6 +232,8 @@ describe('a native answer does not run', () => {
 it.each([
   ['text', 'a text that says call: {x}'],
   ['text', 'the function call<|role_x|> and 1 -> tool/x'],
+  ['text', 'functions.js and functions.list_files: they are functions.'],
+  ['text', 'get_weather and **list_files** are\n**bold**,\n\nlist_files\n** too **<|tool_call:x'],
   ['text', 'She assisted -> tools; analysis of it; <tool_call and ]<] [unused1]'],
 ])('%s stays as it is: %s', (_type, text) => {
   expect(piecesOf(Array.from(text), native)).toEqual([{ type: 'text', text }]);

@@ -118,6 +118,8 @@ it.each([
   ['{"count": 3}<|im_end|>\n', { count: 3 }],
   ['```json\n{"count": 3}\n```', { count: 3 }],
   ['"{\\"count\\": 3}"', { count: 3 }],
+  ["{'name': 'it\\'s', 'isOn': True, 'ratio': None}", { name: "it's", isOn: true, ratio: null }],
+  ["```python\n{'tags': ('a', 'b'),}\n```", { tags: ['a', 'b'] }],
   ['{"count": "5"}', { count: 5 }],
   ['{"ratio": "0.5"}', { ratio: 0.5 }],
   ['{"ratio": null}', { ratio: null }],
@@ -137,6 +139,9 @@ it.each([
 it.each([
   ['f', '{"count": ', 'args_not_json', 'JSON object'],
   ['f', '[1]', 'args_not_json', 'JSON object'],
+  ['f', "{'name': 'Par", 'args_not_json', 'JSON object'],
+  ['f', "{'name': place}", 'args_not_json', 'JSON object'],
+  ['f', "{'name': 'a'}['name']", 'args_not_json', 'JSON object'],
   ['f', '7', 'args_not_json', 'JSON object'],
   ['f', '{"a":1}{"b":2}', 'args_not_json', 'JSON object'],
   ['f', '{"count": 3} is what I mean', 'args_not_json', 'JSON object'],

@@ -79,6 +79,12 @@ const chat = {
     { role: 'user', content: 'How much?' },
   ],
 };
+/** What was sent, as types and ids. */
+function placesIn(body: JsonObject | undefined): string[] {
+  const { input = [] } = body ?? {};
+  return (input as JsonObject[]).map(({ type, role, id, call_id: callId }) => [type, role ?? callId ?? id].map(String).join(' '));
+}
+
 const thinking = reasoningItem('1', 'I have to look.');
 const look = callItem('a', 'look', '{}');
 
@@ -101,6 +107,26 @@ describe.each([true, false])('a backend with the Responses API, streaming: %s', 
       { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'I have to look.' }], encrypted_content: 'gAAA1' },
       { type: 'function_call', call_id: 'call_a', name: 'look', arguments: '{}' },
       { type: 'function_call_output', call_id: 'call_a', output: expect.stringContaining('7') },
+    ]);
+  });
+
+  it('gets each reasoning back before the item that it belonged to, where several led to parallel calls', async () => {
+    const second = reasoningItem('2', 'And again.');
+    const third = reasoningItem('3', 'I say so.');
+    const turn = [thinking, look, third, messageItem('I look.'), second, callItem('b', 'look', '{}')];
+    const { post, bodies, tools } = await wireTo([turn, [messageItem('Seven.')]]);
+    await textOf(await post('/v1/chat/completions', { ...chat, stream: isStream }));
+    expect(tools.requests).toHaveLength(2);
+    expect(placesIn(bodies[1])).toEqual([
+      'message user',
+      'reasoning rs_1',
+      'function_call call_a',
+      'reasoning rs_3',
+      'message assistant',
+      'reasoning rs_2',
+      'function_call call_b',
+      'function_call_output call_a',
+      'function_call_output call_b',
     ]);
   });
 
@@ -127,6 +153,28 @@ it('returns calls of the client with its reasoning, and reads both again', async
     ['message', undefined],
     ['reasoning', 'gAAA1'],
     ['function_call', undefined],
+    ['function_call_output', undefined],
+  ]);
+});
+
+it('returns calls of the client with the reasoning before each, and reads all again in this order', async () => {
+  const turn = [thinking, callItem('1', 'own', '{"x":1}'), reasoningItem('2', 'And.'), callItem('2', 'own', '{"x":2}')];
+  const { post, bodies } = await wireTo([turn, [messageItem('Thanks.')]]);
+  const own = [{ type: 'function', name: 'own', parameters: { type: 'object', properties: {} }, strict: false }];
+  const asked = { tools: own, tool_ids: [], include: ['reasoning.encrypted_content'], input: [{ role: 'user', content: 'Hi' }] };
+  const { output: items } = (await (await post('/v1/responses', asked)).json()) as { output: JsonObject[] };
+  const outputs = items.flatMap((item) =>
+    item['type'] === 'function_call' ? [{ type: 'function_call_output', call_id: item['call_id'] ?? null, output: 'ok' }] : [],
+  );
+  await post('/v1/responses', { ...asked, input: [...asked.input, ...items, ...outputs] });
+  const { input = [] } = bodies[1] ?? {};
+  expect((input as JsonObject[]).map(({ type, encrypted_content: encrypted }) => [type, encrypted])).toEqual([
+    ['message', undefined],
+    ['reasoning', 'gAAA1'],
+    ['function_call', undefined],
+    ['reasoning', 'gAAA2'],
+    ['function_call', undefined],
+    ['function_call_output', undefined],
     ['function_call_output', undefined],
   ]);
 });

@@ -46,10 +46,48 @@ const cases: [title: string, fragments: unknown[], calls: string[]][] = [
     ['a get_time {"z":1}', 'b get_weather {}'],
   ],
   [
+    'arguments that grow with every fragment',
+    [
+      fragment(0, 'a', 'get_time', '{"z"'),
+      fragment(0, undefined, undefined, '{"z": "a'),
+      fragment(0, undefined, undefined, '{"z": "a}b"'),
+      fragment(0, undefined, undefined, '{"z": "a}b", "y": 1}'),
+    ],
+    ['a get_time {"z": "a}b", "y": 1}'],
+  ],
+  [
+    'arguments that grow with every fragment, with the name and the id, then another call',
+    [
+      fragment(0, 'a', 'get_time', '{"z'),
+      fragment(0, 'a', 'get_time', '{"z":1}'),
+      fragment(1, 'b', 'get_time', '{"z'),
+      fragment(1, 'b', 'get_time', '{"z":2}'),
+    ],
+    ['a get_time {"z":1}', 'b get_time {"z":2}'],
+  ],
+  [
+    'fragments that only look like growing ones',
+    [fragment(0, 'a', 'get_time', '{"z":'), fragment(0, undefined, undefined, '{"z":1}'), fragment(0, undefined, undefined, '}')],
+    ['a get_time {"z":{"z":1}}'],
+  ],
+  ['a name that is repeated in itself', [fragment(0, 'a', 'get_timeget_time', '{"z":1}')], ['a get_time {"z":1}']],
+  [
+    'a name to which itself is added with every fragment',
+    [fragment(0, 'a', 'get_time', ''), fragment(0, 'a', 'get_timeget_time', '{"z":1}')],
+    ['a get_time {"z":1}'],
+  ],
+  ['a name that only begins like a repetition', [fragment(0, 'a', 'getget_time', '{"z":1}')], ['a getget_time {"z":1}']],
+  [
     'arguments under the word of the schema',
     [{ index: 0, id: 'a', function: { name: 'get_time', parameters: { z: 1 } } }],
     ['a get_time {"z":1}'],
   ],
+  [
+    'arguments under the word of Anthropic',
+    [{ index: 0, id: 'a', function: { name: 'get_time', input: { z: 1 } } }],
+    ['a get_time {"z":1}'],
+  ],
+  ["Kimi's id as the name", [fragment(0, 'a', 'functions.get_time:0', '{"z":1}')], ['a functions.get_time {"z":1}']],
   ['tokens behind the name', [fragment(0, 'a', 'get_time<|channel|>commentary', '{"z":1}')], ['a get_time {"z":1}']],
   [
     'index 0 for all',

@@ -114,21 +114,6 @@ it('lets a model decide that cannot be forced to call', async () => {
   expect(bodies(server)[1]).not.toHaveProperty('tool_choice');
 });
 
-it('asks a model to go on that does not continue its own message', async () => {
-  const { server, backend } = await refusing(({ messages }) =>
-    (messages as JsonObject[]).at(-1)?.['role'] === 'assistant'
-      ? 'This model does not support assistant message prefill. The conversation must end with a user message.'
-      : undefined,
-  );
-  const messages: ModelRequest['messages'] = [
-    { role: 'user', content: 'A story' },
-    { role: 'assistant', content: 'Once upon', toolCalls: [] },
-  ];
-  expect(codesIn(await ask(backend, { messages }))).toEqual(['prefill_refused']);
-  const sent = (bodies(server)[1] ?? {})['messages'] as JsonObject[];
-  expect(sent.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
-});
-
 it('passes on what it knows no remedy for', async () => {
   const { server, backend } = await refusing(() => 'messages.0.content.0.image.source.base64.data: invalid');
   await expect(ask(backend, { parameters: { temperature: 0, reasoning_effort: 'low' } })).rejects.toMatchObject({ status: 400 });

@@ -516,6 +516,16 @@ function failed(error: object | null): object {
   return { type: 'response.failed', response: { status: 'failed', error, output: [] } };
 }
 
+it('remembers how long each of several messages is, so that each gets its reasoning back', async () => {
+  const { events } = await readEvents(eventsOfResponse([thinking, messageItem('So.'), messageItem('On.', 'msg_2'), time]));
+  expect(fold(events).text).toBe('So.\n\nOn.');
+  const message = { type: 'message', characters: 3 };
+  expect(events.find(({ type }) => type === 'thought')).toEqual({
+    type: 'thought',
+    fields: { reasoning_items: [kept, message, message, { type: 'function_call' }] },
+  });
+});
+
 describe('one whole response', () => {
   it.each([false, true])('gives the events of a stream, which was asked for or not (%s)', async (isStream) => {
     const server = await upstream(respond(200, responseOf(parallel)));

@@ -134,7 +134,12 @@ describe('the reasoning of a turn', () => {
     ['the text', 'So.', [first, message, second, call, call], [first, said('So.'), second, callA, callB]],
     ['the calls, after text of functions', 'Done.', [first, call, call], [said('Done.'), first, callA, callB]],
     ['a hosted search', null, [first, search, second, call, call], [first, search, second, callA, callB]],
-    ['the text of several messages', 'So. On.', [message, first, message, call, call], [said('So. On.'), first, callA, callB]],
+    [
+      'each of several messages',
+      'So.\n\nOn.',
+      [{ ...message, characters: 3 }, first, { ...message, characters: 3 }, second, call, call],
+      [said('So.'), first, said('On.'), second, callA, callB],
+    ],
   ])('comes back before %s', (_, text, items, expected) => {
     expect(turn(text, items)).toEqual(expected);
   });
@@ -150,6 +155,10 @@ describe('the reasoning of a turn', () => {
 
   it('never comes back where it leads to nothing', () => {
     expect(turn(null, [first, call, call, second])).toEqual([first, callA, callB]);
+    expect(turn(null, [first, message, second, call, call])).toEqual([second, callA, callB]);
+    expect(turn('So. On.', [message, first, message, second, call, call])).toEqual([said('So. On.'), second, callA, callB]);
+    const edited = [{ ...message, characters: 3 }, first, { ...message, characters: 4 }, second, call, call];
+    expect(turn('So.\n\nOn.', edited)).toEqual([said('So.\n\nOn.'), second, callA, callB]);
     expect(turn('So.', [first, call])).toEqual([said('So.'), callA, callB]);
   });
 

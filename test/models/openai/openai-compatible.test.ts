@@ -441,6 +441,39 @@ describe('one whole answer', () => {
     expect(await ask(connect(server), { stream: isStream })).toEqual({ events: expected, error: undefined });
   });
 
+  const lonely = { id: 'c', type: 'function', function: { name: 'get_time', arguments: '{"z":1}' } };
+  it.each([
+    [true, 'without the list around it', lonely],
+    [false, 'without the list around it', lonely],
+    [true, 'in a list that is text', JSON.stringify([lonely])],
+    [false, 'in a list that is text', JSON.stringify([lonely])],
+  ])('may have a single call (streamed: %s) %s', async (isStream, _how, written) => {
+    const choice = (key: string): unknown => ({ choices: [{ index: 0, [key]: { tool_calls: written }, finish_reason: 'tool_calls' }] });
+    const server = await upstream(isStream ? stream(events(choice('delta'), '[DONE]')) : respond(200, choice('message')));
+    expect((await ask(connect(server), { stream: isStream })).events).toContainEqual({
+      type: 'tool-call',
+      call: { id: 'c', name: 'get_time', arguments: '{"z":1}' },
+    });
+  });
+
+  it.each([
+    ['in a field of its own', `error: ${JSON.stringify({ code: 500, message: 'CUDA error: out of memory', type: 'server_error' })}`],
+    ['as text', 'event: error\ndata: CUDA error: out of memory'],
+  ])('is not hidden where a stream reports an error %s', async (_how, event) => {
+    const server = await upstream(stream([...events(delta('Hel')), `${event}\n\n`]));
+    expect((await ask(connect(server))).error).toMatchObject({ code: 'upstream_error', message: 'CUDA error: out of memory' });
+  });
+
+  it.each(['extra_content', 'provider_specific_fields'])('keeps the signature of a call under %s', async (field) => {
+    const signature = { [field]: { thought_signature: 'c2ln' } };
+    const signed = { ...lonely, ...signature };
+    const server = await upstream(
+      respond(200, { choices: [{ index: 0, message: { tool_calls: [signed] }, finish_reason: 'tool_calls' }] }),
+    );
+    const { events: seen } = await ask(connect(server), { stream: false });
+    expect(seen).toContainEqual(expect.objectContaining({ call: expect.objectContaining({ extra: signature }) as unknown }));
+  });
+
   it('may be an empty list of choices with usage, in which the model has said nothing', async () => {
     const silence = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 } };
     for (const [isStream, script] of [[false, respond(200, silence)] as const, [true, stream(events(silence, '[DONE]'))] as const]) {
@@ -489,6 +522,7 @@ describe('one whole answer', () => {
 
   const plainStream = hello.join('');
   const plainWhole = JSON.stringify(whole);
+  const lines = hello.map((event) => `${event.trim().slice('data: '.length)}\n`);
   const compressed = (encoding: string, type: string, bytes: Uint8Array): Script => [
     head(200, { 'content-type': type, 'content-encoding': encoding, 'content-length': String(bytes.byteLength) }),
     bytes,
@@ -503,6 +537,19 @@ describe('one whole answer', () => {
       true,
       stream([': ping\n\n', ...hello], { headers: { 'content-type': 'application/octet-stream' } }),
     ],
+    ['JSON as a stream', true, stream([plainWhole])],
+    ['JSON of many lines as a stream, in single bytes', true, stream(Array.from(JSON.stringify(whole, null, 2)))],
+    ['lines of chunks as a stream', true, stream(lines)],
+    ['lines of chunks as a stream, in single bytes', true, stream(Array.from(`\n${lines.join('')}`))],
+    ['lines of chunks as JSON lines', true, stream(lines, { headers: { 'content-type': 'application/x-ndjson' } })],
+    [
+      'lines of chunks as JSON, in single bytes',
+      true,
+      stream(Array.from(lines.join('')), { headers: { 'content-type': 'application/json' } }),
+    ],
+    ['a list of chunks as JSON', true, respond(200, `[${lines.slice(0, -1).join(',')}]`, { 'content-type': 'application/json' })],
+    ['a list of chunks as a stream', true, stream([`[${lines.slice(0, -1).join(',')}]`])],
+    ['JSON although a stream was asked for', true, respond(200, whole)],
     ['JSON as text/plain', false, respond(200, `\ufeff \n${plainWhole}`, { 'content-type': 'text/plain; charset=utf-8' })],
     ['JSON without a type', false, [head(200, { 'content-length': String(Buffer.byteLength(plainWhole)) }), plainWhole]],
     ['JSON as gzip', false, compressed('gzip', 'application/json', gzipSync(plainWhole))],

@@ -248,6 +248,7 @@ describe('isToolsUnsupported', () => {
     'Unsupported param: tools',
     "Unsupported parameter: 'tools' is not supported with this model.",
     'tools param requires --jinja flag',
+    'Tool use has not been enabled, because it is unsupported by meta/llama-3.2-1b-instruct.',
     'tools param is not fully supported yet',
     '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
     'No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs',

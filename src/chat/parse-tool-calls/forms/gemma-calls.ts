@@ -5,8 +5,8 @@ import { cutOff, matchEnd, spaceEnd, tooFar, type AnswerText } from '../answer-t
 import { parseStrictly } from '../parse-json.ts';
 import type { ReadContext } from '../read-context.ts';
 
-/** Gemma 4 and FunctionGemma write one of these on both sides of a string, which has no escapes. */
-export const stringMarks = ['<|"|>', '<escape>'];
+/** Gemma 4, FunctionGemma and Gemini write one of these on both sides of a string, which has no escapes. */
+export const stringMarks = ['<|"|>', '<escape>', '<ctrl46>'];
 
 /** A key, a number, a constant, or a text whose marks are lost: up to the character that ends it. */
 const bareText = /[^,{}[\]<>"\n]{1,4096}/y;
@@ -23,10 +23,14 @@ const constants = new Map([
   ['None', 'null'],
 ]);
 
+/** Gemini writes it before the name. */
+export const geminiNamespace = 'default_api:';
+
 /** `call:name{key:value}`; `start`: behind the colon. */
 export function readGemmaCall(context: ReadContext, { at, start }: { at: number; start: number }): Reading {
   const { input } = context;
-  const nameAt = input.skipSpace(start);
+  const first = input.skipSpace(start);
+  const nameAt = input.startsWith(geminiNamespace, first) ? first + geminiNamespace.length : first;
   const nameEnd = input.nameEnd(nameAt);
   const open = input.skipSpace(nameEnd);
   if (nameEnd === nameAt || input.at(open) !== '{') return noCall(open);

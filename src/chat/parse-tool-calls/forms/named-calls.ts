@@ -9,22 +9,33 @@ import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 
-/** Marks that begin a single call of Kimi or DeepSeek. DeepSeek writes full-width bars; distilled models write ASCII ones. */
-export const namedOpenings = ['<｜tool▁call▁begin｜>', '<|tool▁call▁begin|>', '<|tool_call_begin|>'];
-const callEnds = ['<｜tool▁call▁end｜>', '<|tool▁call▁end|>', '<|tool_call_end|>'];
+/** Kimi writes it before the name. */
+export const kimiNamespace = 'functions.';
+const solarOpening = '<|tool_call:begin|>';
+const solarName = '<|tool_call:name|>';
+const qwenAgentOpening = '✿FUNCTION✿';
+/** Marks that begin a single call of Kimi, DeepSeek, Solar or Qwen-Agent. DeepSeek writes full-width bars; distilled models write ASCII ones. */
+export const namedOpenings = ['<｜tool▁call▁begin｜>', '<|tool▁call▁begin|>', '<|tool_call_begin|>', solarOpening, qwenAgentOpening];
+const callEnds = ['<｜tool▁call▁end｜>', '<|tool▁call▁end|>', '<|tool_call_end|>', '<|tool_call:end|>'];
 const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
 /** Hunyuan's mark behind the name. */
 const nameEnds = ['<tool_sep>', '<tool_sep:opensource>'];
-const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>'];
+const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>', '<|tool_call:args|>', '✿ARGS✿'];
+/** Qwen-Agent writes one behind each of its marks. */
+const colons = [':', '：'];
 
 /** Tags of keys and of values: GLM, LongCat, Hunyuan. */
 const keyTags = ['arg_key', 'longcat_arg_key', 'arg_key:opensource'].map((key) => ({ key, value: key.replace('key', 'value') }));
+/** The beginnings of a call whose opening tag is lost: its name stands before them. */
+export const keyOpenings = keyTags.map(({ key }) => `<${key}>`);
 /** Headers of harmony that lost their marks, up to the name of the function. */
 export const bareOpenings = ['assistantcommentary to=', 'assistantanalysis to=', 'commentary to=functions.'];
 /** The word of such a header. */
 const bareHeader = /^(?:assistant)?(?:commentary|analysis)?$/;
 
 const maxKey = 256;
+/** Characters of the id of a call. */
+const maxId = 64;
 /** Characters within which the closing brace of unreadable arguments is searched for. */
 const maxUnreadable = 1024;
 
@@ -39,10 +50,11 @@ interface NamedCall {
 export function readNamedCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
   const { input } = context;
   const begin = input.firstOf(namedOpenings, at);
-  const start = input.skipSpace(at + (begin?.length ?? 0));
+  const start = nameStart(input, at, begin);
   let nameEnd = input.nameEnd(start);
-  // Kimi counts the calls: `functions.get_time:0`.
-  if (begin !== undefined && input.at(nameEnd) === ':') nameEnd = input.nameEnd(nameEnd + 1);
+  // Kimi counts the calls: `functions.get_time:0`, or `functions.get_time!0`.
+  const isCounted = begin !== undefined || input.text.startsWith(kimiNamespace, start);
+  if (isCounted && [':', '!'].includes(input.at(nameEnd))) nameEnd = input.nameEnd(nameEnd + 1);
   if (nameEnd === start) return noCall(start);
   const name = plainName(input.text.slice(start, nameEnd));
   if (bareHeader.test(name)) return readAddressedCall(context, nameEnd);
@@ -57,10 +69,23 @@ export function readNamedCall(context: ReadContext, at: number, enclosure: Enclo
   const tags = keyTags.find(({ key }) => input.startsWith(`<${key}>`, position));
   if (tags !== undefined) return readKeysAndValues(context, { at, name, start: position, tags }, enclosure);
   const mark = input.firstOf(argumentMarks, position);
-  const args = input.skipSpace(position + (mark?.length ?? 0));
+  const args = skipColon(input, position + (mark?.length ?? 0));
   if (input.at(args) === '{' || (mark !== undefined && input.at(args) === '"')) return readArguments(context, { at, name, start: args });
   const isWhole = mark === undefined && begin === undefined && input.firstOf(enclosure.closes, position) !== undefined;
   return isWhole ? entryTo(position, readCall(name, {}, input.text.slice(at, position))) : noCall(position);
+}
+
+function nameStart(input: AnswerText, at: number, begin: string | undefined): number {
+  const start = input.skipSpace(at + (begin?.length ?? 0));
+  if (begin === qwenAgentOpening) return skipColon(input, start);
+  // Solar writes the id of the call first.
+  const mark = begin === solarOpening ? input.find(solarName, start, maxId) : -1;
+  return mark < 0 ? start : input.skipSpace(mark + solarName.length);
+}
+
+function skipColon(input: AnswerText, from: number): number {
+  const position = input.skipSpace(from);
+  return input.skipSpace(position + (input.firstOf(colons, position)?.length ?? 0));
 }
 
 /** Reads the arguments, possibly in a fence, and the mark that ends the call. */

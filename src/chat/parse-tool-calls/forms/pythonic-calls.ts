@@ -113,7 +113,8 @@ export function findBracketEnd(input: AnswerText, start: number, takesOperators:
 
 /** Characters of the longest match of `continuation`. */
 const longestContinuation = 12;
-const continuation = /[ \t]{0,4}(?:[-+*%=&^?.(]|\/(?!\/)|\|\||[<>]=?[ \t]|!=|(?:if|and|or|for|in|is|not|else)\b)/y;
+/** Not the end of bold text. */
+const continuation = /[ \t]{0,4}(?!\*\*(?:\s|$))(?:[-+*%=&^?.(]|\/(?!\/)|\|\||[<>]=?[ \t]|!=|(?:if|and|or|for|in|is|not|else)\b)/y;
 
 /** Whether the text after a call, on the same line, makes it part of a larger expression. */
 export function continuesExpression(input: AnswerText, at: number): boolean {

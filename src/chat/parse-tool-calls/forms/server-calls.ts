@@ -5,11 +5,10 @@ import { readTagged } from './named-calls.ts';
 
 /** Of the server, and of its function. */
 export const serverOpenings = ['<server_name>', '<tool_name>', '<name>'];
-const argumentsOpen = '<arguments>';
-const argumentsClose = '</arguments>';
+const argumentsOpenings = ['<arguments>', '<parameters>'];
 const maxName = 256;
 
-/** Cline: `<server_name>s</server_name><tool_name>f</tool_name><arguments>{…}</arguments>`; Cherry Studio: `<name>f</name>` instead. */
+/** Cline: `<server_name>s</server_name><tool_name>f</tool_name><arguments>{…}</arguments>`; Cherry Studio: `<name>f</name>` instead, and others: `<parameters>`. */
 export function readServerCall(context: ReadContext, at: number): Reading {
   const { input } = context;
   const names = new Map<string, string>();
@@ -23,7 +22,9 @@ export function readServerCall(context: ReadContext, at: number): Reading {
     position = input.skipSpace(name.end);
   }
   const name = plainName(names.get('<tool_name>') ?? names.get('<name>') ?? '');
-  if (name === '' || !input.startsWith(argumentsOpen, position)) return noCall(position);
+  const argumentsOpen = input.firstOf(argumentsOpenings, position);
+  if (name === '' || argumentsOpen === undefined) return noCall(position);
+  const argumentsClose = argumentsOpen.replace('<', '</');
   const start = input.skipSpace(position + argumentsOpen.length);
   const reading = readJsonArguments(context, start, name);
   if (reading.type !== 'entries') {

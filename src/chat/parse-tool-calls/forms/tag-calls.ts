@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Reading } from '../answer-pieces.ts';
-import { cutOff, type AnswerText } from '../answer-text.ts';
+import { cutOff, tooFar, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { MarkTable } from '../mark-table.ts';
 import { objectOfEntries, parseStrictly } from '../parse-json.ts';
@@ -49,6 +49,7 @@ const miniMax = ']<]minimax[>[';
 const forms: TagForm[] = [
   tagForm('function', '>'),
   tagForm('function', '"', { short: true }),
+  tagForm('tool_call', '"'),
   tagForm('function', '>', { prefix: '__' }),
   ...['', '｜DSML｜', '|DSML|', 'atem:', 'steptml:', 'antml:'].map((prefix) => tagForm('invoke', '"', { prefix })),
   {
@@ -151,7 +152,7 @@ function readParameters(context: ReadContext, call: OpenCall, start: number): Re
   }
 }
 
-/** `<parameter=key>value</parameter>`; if the closing tag is missing, the next known parameter ends the value. */
+/** `<parameter=key>value</parameter>`; if the closing tag is missing, the next known parameter or the end of the call ends the value. */
 function readParameter(
   context: ReadContext,
   at: number,
@@ -163,15 +164,47 @@ function readParameter(
   const isCdata = tag.hasCdata === true && input.startsWith(cdata.open, head.end);
   const from = isCdata ? input.find(cdata.close, head.end, limits.argumentsBytes) : head.end;
   const close = from < 0 ? from : input.find(tag.close, from, limits.argumentsBytes);
-  if (close < 0) return close === cutOff ? 'truncated' : 'malformed';
-  const raw = input.text.slice(head.end, close);
-  const next = raw.indexOf(`\n${tag.open}`);
-  const nextName = next === -1 ? '' : (raw.slice(next + 1 + tag.open.length).split(form.nameEnd, 1)[0] ?? '');
-  const isForgotten = !isCdata && next !== -1 && context.schemaOf(name, nextName) !== undefined;
-  const written = isCdata ? raw.trimEnd().slice(cdata.open.length, -cdata.close.length) : isForgotten ? raw.slice(0, next) : raw;
+  if (close === tooFar) return 'malformed';
+  const raw = input.text.slice(head.end, close === cutOff ? undefined : close);
+  const forgotten = isCdata ? undefined : endOfUnclosed(context, raw, { form, name, tag, isClosed: close !== cutOff });
+  if (close === cutOff && forgotten === undefined) return 'truncated';
+  const written = isCdata ? raw.trimEnd().slice(cdata.open.length, -cdata.close.length) : raw.slice(0, forgotten);
   const text = tag.isExact === true || isCdata ? written : withoutOuterBreaks(written);
   const value = statedText.test(head.attributes) ? text : typeParameter(text, context.schemaOf(name, head.name));
-  return { key: head.name, value, end: isForgotten ? head.end + next + 1 : close + tag.close.length };
+  return { key: head.name, value, end: forgotten === undefined ? close + tag.close.length : head.end + forgotten };
+}
+
+/** Between the end of a call and the next one: the marks around each. */
+const betweenCalls = /^\s{0,99}(?:<\/[\w:]{1,40}>\s{0,99}){0,2}(?:<[\w:]{1,40}>\s{0,99}){0,2}$/;
+
+/** The mark that ends the block, where the call in it has none of its own. */
+const outerClose = /<\/(?:\w{1,20}:)?(?:tool|function)_calls?>\s{0,99}$/;
+
+/**
+ * Where the value of a parameter ends that has no closing tag: before the next known parameter, or at the end of its call. `raw` is the text up to the
+ * next closing tag, which then belongs to another call, or to the end of the answer.
+ */
+function endOfUnclosed(
+  context: ReadContext,
+  raw: string,
+  { form, name, tag, isClosed }: { form: TagForm; name: string; tag: ParameterTag; isClosed: boolean },
+): number | undefined {
+  const next = raw.indexOf(`\n${tag.open}`);
+  const isKnown = next !== -1 && context.schemaOf(name, nameIn(raw, next + 1 + tag.open.length, form)) !== undefined;
+  const ends = isKnown ? [next] : [];
+  const callEnd = raw.indexOf(form.close);
+  const rest = callEnd === -1 ? '' : raw.slice(callEnd + form.close.length);
+  const open = rest.indexOf(form.open);
+  const isFollowed = open !== -1 && context.isKnown(plainName(nameIn(rest, open + form.open.length, form)));
+  const isEnd = isFollowed ? betweenCalls.test(rest.slice(0, open)) : !isClosed && betweenCalls.test(rest);
+  if (callEnd !== -1 && isEnd) ends.push(callEnd);
+  const blockEnd = callEnd === -1 && !isClosed ? outerClose.exec(raw) : null;
+  if (blockEnd !== null) ends.push(blockEnd.index);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+function nameIn(text: string, at: number, { nameEnd }: TagForm): string {
+  return text.slice(at, at + maxTagName).split(nameEnd, 1)[0] ?? '';
 }
 
 const cdata = { open: '<![CDATA[', close: ']]>' };

@@ -1,5 +1,12 @@
 import type { z } from 'zod';
-import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat/chat.ts';
+import {
+  callThoughtFields,
+  type ChatMessage,
+  type ChatRequest,
+  type ContentPart,
+  type MessageContent,
+  type RequestMcpServer,
+} from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
@@ -102,7 +109,7 @@ function toMessage(message: Body['messages'][number]): ChatMessage {
       id: call.id,
       name: call.function.name,
       arguments: typeof call.function.arguments === 'string' ? call.function.arguments : JSON.stringify(call.function.arguments ?? {}),
-      ...(isJsonObject(call['extra_content']) && { extra: { extra_content: call['extra_content'] } }),
+      ...withExtra(Object.fromEntries(callThoughtFields.flatMap((name) => (isJsonObject(call[name]) ? [[name, call[name]]] : [])))),
     }));
     return { role: 'assistant', content: toContent(message.content), toolCalls, ...withExtra(extra) };
   }

@@ -3,8 +3,8 @@ import type { Lesson, LessonRule } from '../../../core/models/lesson.ts';
 import { findWords, refusesRequest } from '../refusal-wordings.ts';
 import type { Recognised, Refused, Remedy } from '../remedy.ts';
 
-/** What a message of the model may have beside its calls. `empty text`: a text, even if it is empty. */
-type Form = 'empty text' | 'no reasoning' | 'no text';
+/** What a message of the model may have beside its calls. `empty text`: a text, even if it is empty; `not empty`: it is left out if it has neither. */
+type Form = 'empty text' | 'no reasoning' | 'no text' | 'not empty';
 
 const wordings: readonly [Form, readonly RegExp[]][] = [
   [
@@ -17,16 +17,31 @@ const wordings: readonly [Form, readonly RegExp[]][] = [
       /['"`]?NoneType['"`]? object is not iterable\b/i,
     ],
   ],
+  // Moonshot, Mistral, Anthropic, Bedrock.
+  [
+    'not empty',
+    [
+      /\bassistant['"`]?(?: messages?)? (?:must|may|can|should) ?not be empty\b/i,
+      /\beither content or tool_?calls?\b[^.]{0,20}\bnot none\b/i,
+      /\b(?:must have|must be|should have) non-?empty\b/i,
+    ],
+  ],
   // gpt-oss.
   ['no reasoning', [/\bboth content and (?:thinking|reasoning(?:_content)?)\b/i]],
   // Mistral.
   ['no text', [/\beither content or tool_?calls?\b[^.]{0,20}\bnot both\b/i]],
 ];
 
-/** Only a missing text is added without loss. */
-const rules: Record<Form, LessonRule> = { 'empty text': 'lossless', 'no reasoning': 'proven', 'no text': 'proven' };
+/** Without loss, a missing text is added, or a message that says nothing is left out. */
+const rules: Record<Form, LessonRule> = {
+  'empty text': 'lossless',
+  'not empty': 'lossless',
+  'no reasoning': 'proven',
+  'no text': 'proven',
+};
 const messages: Record<Form, string> = {
   'empty text': 'The model takes calls only beside a text; an empty one is sent.',
+  'not empty': 'The model takes no empty messages of its own; they are left out.',
   'no reasoning': 'The model takes either a text or reasoning beside calls; the reasoning of such messages is left out.',
   'no text': 'The model takes no text beside calls; it is left out.',
 };
@@ -37,7 +52,7 @@ export const messagesWithCallsRemedy: Remedy = {
   maxRepeats: 2,
   reason: 'request_refused',
   recognise,
-  change: (request, { change }) => ({ ...request, messages: request.messages.map((message) => toForm(message, change as Form)) }),
+  change: (request, { change }) => ({ ...request, messages: request.messages.flatMap((message) => toForm(message, change as Form) ?? []) }),
   concerns: ({ change }, request) => isChanged(request.messages, change as Form),
 };
 
@@ -59,9 +74,12 @@ function isChanged(given: readonly ChatMessage[], form: Form): boolean {
   return given.some((message) => toForm(message, form) !== message);
 }
 
-function toForm(message: ChatMessage, form: Form): ChatMessage {
-  if (message.role !== 'assistant' || message.toolCalls.length === 0) return message;
+/** Undefined: it is left out. */
+function toForm(message: ChatMessage, form: Form): ChatMessage | undefined {
+  if (message.role !== 'assistant') return message;
   const isEmpty = message.content === null || message.content.length === 0;
+  if (form === 'not empty') return isEmpty && message.toolCalls.length === 0 ? undefined : message;
+  if (message.toolCalls.length === 0) return message;
   if (form === 'empty text') return message.content === null ? { ...message, content: '' } : message;
   if (isEmpty) return message;
   return form === 'no text' ? { ...message, content: null } : withoutReasoning(message);

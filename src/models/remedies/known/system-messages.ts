@@ -23,6 +23,8 @@ const aboutDeveloper = [
   /\bdiscriminator property ['"`]?role\b/i,
   /\bunexpected message role\b/i,
   /\bincorrect role information\b/i,
+  // Lists of the roles that there are: NVIDIA, SambaNova.
+  /\brole\b['"`]?:? (?:input )?(?:must|should) be (?:one of )?[['"`]{0,2}(?=.{0,80}\bsystem\b)(?!.*\bdeveloper\b)/i,
 ];
 /** Chat templates of Qwen, Gemma and Mistral, and Mistral's own API. */
 const aboutPlace = [
@@ -40,6 +42,7 @@ const aboutRole = [
   /\bincompatible with system\b/i,
   /\bdeveloper instructions? (?:is|are) not\b/i,
   /\bonly user and assistant roles are supported\b/i,
+  /\brole\b['"`]?:? (?:input )?(?:must|should) be (?:one of )?[['"`]{0,2}(?:user|assistant)\b(?!.*\bsystem\b)/i,
 ];
 /** Chat templates of Qwen. */
 const aboutQuestion = [/\bno user (?:query|message|prompt)\b[^.'"`]{0,20}\b(?:found|provided|given|in)\b/i];

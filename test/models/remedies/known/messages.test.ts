@@ -75,6 +75,8 @@ describe('system messages', () => {
     "'messages.0' : discriminator property 'role' has invalid value",
     'Invalid request: role must be one of system, user, assistant, tool, got developer',
     'Unexpected message role.',
+    "body.messages.0.role: Input should be 'system', 'user', 'assistant' or 'tool'",
+    '"messages[0].role" must be one of [system, user, assistant, tool]',
     '[1214] Incorrect role information',
   ])('keep their places, under the role that is known, after "%s"', async (words) => {
     const sent = await sentFor([developer('one'), user('q'), developer('two')], (request) => (hasDeveloper(request) ? words : undefined));
@@ -89,6 +91,7 @@ describe('system messages', () => {
     'Only user and assistant roles are supported!',
     'prompting with images is incompatible with system messages',
     "system is not one of ['user', 'assistant']",
+    "messages.0.role: Input should be 'user' or 'assistant'",
     'Conversation roles must alternate user/assistant/user/assistant/...',
   ])('go into the first user message after "%s"', async (words) => {
     const sent = await sentFor([system('one'), user('q'), answer('a'), user('again')], ({ messages }) =>
@@ -197,6 +200,35 @@ describe('turns', () => {
       isRefused(request) ? "Unexpected role 'user' after role 'tool'" : undefined,
     );
     expect(sent).toEqual(['user: q', 'assistant: null', 'tool: r', 'assistant: Understood.', 'user: and?']);
+  });
+
+  it.each([
+    "Invalid request: the message at position 1 with role 'assistant' must not be empty",
+    'Assistant message must have either content or tool_calls, but not none.',
+    'messages.1: all messages must have non-empty content except for the optional final assistant message',
+  ])('of the model that say nothing are left out after "%s"', async (words) => {
+    const isEmpty = ({ role, content }: ChatMessage): boolean => role === 'assistant' && content === '';
+    const messages = [user('q'), answer(''), user('again')];
+    expect(await sentFor(messages, (request) => (request.messages.some(isEmpty) ? words : undefined))).toEqual(['user: q', 'user: again']);
+  });
+
+  it.each([
+    'This model does not support assistant message prefill. The conversation must end with a user message.',
+    'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+    'The last message of deepseek-reasoner must be a user message, or an assistant message with prefix mode on (refer to https://api-docs.deepseek.com/guides/chat_prefix_completion).',
+    'Last message must have role `user` or `tool`.',
+    'Please ensure that multiturn requests end with a user role.',
+    'Assistant response prefill is incompatible with enable_thinking.',
+    'Cannot have 2 or more assistant messages at the end of the list.',
+  ])('are one more for a model that does not continue its own, after "%s"', async (words) => {
+    const { ask } = strictBackend(({ messages }) => (messages.at(-1)?.role === 'assistant' ? words : undefined));
+    const messages = [user('A story'), answer('Once upon')];
+    const { requests, warnings, error } = await ask({ messages });
+    expect([requests.length, warnings, error]).toEqual([2, ['prefill_refused'], undefined]);
+    expect(requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    expect((await ask({ messages: [...messages, user('And then?')] })).requests[0]?.messages).toHaveLength(3);
+    expect((await ask({ messages })).requests).toHaveLength(1);
+    expect((await ask({ messages }, 'eve')).requests).toHaveLength(2);
   });
 
   it('that nothing can help are refused after a few requests', async () => {
