@@ -13,8 +13,6 @@ export { ArgumentError } from './argument-error.ts';
 
 /** RFC 6265 section 4.1.1, and the comma that lists are joined with. */
 const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
-/** JSON where there is a choice: some servers answer in XML where anything is accepted. */
-const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
 
 /**
  * The request of a call, without credentials. `baseUrl` is where the paths begin (`createBaseUrls`). Optional arguments that are null are not sent,
@@ -26,7 +24,7 @@ export function buildRequest(operation: Operation, args: JsonObject, baseUrl: st
   const bindings = [...operation.bindings.filter((binding) => binding.in !== 'body'), ...(chosen?.bindings ?? [])];
   const values = [...bindings.flatMap((binding) => valueFor(binding, operation, args)), ...furtherValues(chosen, operation, args)];
   const url = buildUrl(operation, values, baseUrl);
-  const headers = buildHeaders(values);
+  const headers = buildHeaders(operation, values);
   const body = buildBody(chosen?.plan, values);
   if (body === undefined) return { method: operation.method, url, headers };
   const typed = { method: operation.method, url, headers: { ...headers, 'content-type': body.type } };
@@ -179,8 +177,8 @@ function queryParts({ binding, value }: BoundValue): string[] {
   );
 }
 
-function buildHeaders(values: readonly BoundValue[]): Record<string, string> {
-  const headers = new Map([['accept', accept]]);
+function buildHeaders({ accepts }: Operation, values: readonly BoundValue[]): Record<string, string> {
+  const headers = new Map([['accept', acceptHeader(accepts)]]);
   const cookies: string[] = [];
   for (const { binding, value } of values) {
     if (binding.in === 'header' && !isReservedHeader(binding.name))
@@ -189,6 +187,17 @@ function buildHeaders(values: readonly BoundValue[]): Record<string, string> {
   }
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
   return Object.fromEntries(headers);
+}
+
+/**
+ * JSON first, then the types that the operation declares, then plain text. Nothing wider: a range that includes `text/html` makes Spring answer errors
+ * as a page, Rails takes whoever sends `, *\/*` for a browser, and so do the usual error handlers of Flask and Express. The model could not read why a
+ * call failed.
+ */
+function acceptHeader(types: readonly string[] = []): string {
+  return ['application/json', ...types.filter((type) => type !== 'text/plain').map((type) => `${type};q=0.9`), 'text/plain;q=0.5'].join(
+    ', ',
+  );
 }
 
 /** Percent-encoded, except in OpenAPI 3.2's own style for cookies, where only what a cookie may hold can be sent (RFC 6265 section 4.1.1). */
