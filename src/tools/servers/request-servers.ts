@@ -17,6 +17,7 @@ import { possibleNames } from '../definitions/name-functions.ts';
 import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } from '../definitions/tool-source.ts';
 import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/conversion-budget.ts';
+import { missingFromBody } from '../openapi/call/choose-body.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { takesNothing, type Operation } from '../definitions/operation.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
@@ -262,6 +263,7 @@ function browserTools(
       addressOf: (args) => addressOfCall(operation, args, baseUrlFor(operation)),
       isReadOnly: isSafeMethod(operation.method),
       takesNothing: takesNothing(operation),
+      missingFrom: (args) => missingFromBody(operation, args),
       callBrowser,
       timeoutMs,
     });

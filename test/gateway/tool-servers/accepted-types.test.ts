@@ -18,7 +18,7 @@ async function invoked(
 ): Promise<[accept: unknown, result: string]> {
   await using gateway = await gatewayOf({ servers: [serverOf('shop', document)], answers: { 'http://shop.test/order': answer } });
   const { body } = await call(gateway, 'POST /api/tools/order/invoke', { payload: { arguments: {} } });
-  return [gateway.sent[0]?.headers['accept'], body];
+  return [gateway.sent[0]?.headers?.['accept'], body];
 }
 
 it.each<[string, JsonObject, string]>([
@@ -60,7 +60,7 @@ it.each(Object.entries(frameworks))('reads the words of an error of %s', async (
   const page = answerOf('<html><body><h1>Whitelabel Error Page</h1></body></html>', { status: 400, type: 'text/html' });
   const words = answerOf('{"message":"name must not be blank"}', { status: 400 });
   const [, result] = await invoked(answering({ 201: types('application/json') }), (request) => {
-    const answer = prefersPage(request.headers['accept'] ?? '') ? page : words;
+    const answer = prefersPage(request.headers?.['accept'] ?? '') ? page : words;
     return typeof answer === 'function' ? answer(request) : Promise.reject(new Error('no answer'));
   });
   expect(result).toContain('name must not be blank');

@@ -4,6 +4,7 @@ import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import { maxHops, resolveSchema } from '../../../shared/json-schema/resolve.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type BoundValue } from './build-body.ts';
+import { bodyPlanFor, furtherNames } from './choose-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import type { ArgumentBinding, BodyAlternative, Operation } from '../../definitions/operation.ts';
 import { isDotSegment, isReservedHeader, isToken } from '../request-rules.ts';
@@ -43,29 +44,6 @@ export function addressOfCall(operation: Operation, args: JsonObject, baseUrl: s
   }
 }
 
-/** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
-function bodyPlanFor({ body, bindings }: Operation, args: JsonObject): BodyAlternative | undefined {
-  if (body === undefined) return undefined;
-  const first = { plan: body, bindings: bindings.filter((binding) => binding.in === 'body') };
-  const { alternatives = [] } = body;
-  if (alternatives.length === 0) return first;
-  const types = [first, ...alternatives];
-  const isGiven = ({ argument }: ArgumentBinding): boolean => (ownValue(args, argument) ?? null) !== null;
-  const given = new Set(types.flatMap((type) => type.bindings.filter(isGiven)).map(({ argument }) => argument));
-  const hasFurther = furtherNames({ body, bindings }, args).length > 0;
-  const taking = types.filter(
-    ({ plan, bindings: own }) =>
-      [...given].every((name) => own.some(({ argument }) => argument === name)) && (!hasFurther || plan.further !== undefined),
-  );
-  const groups = types.map((type) => type.bindings.map(({ argument }) => argument).join(', ')).join('; or ');
-  if (taking.length === 0)
-    throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
-  const whole = taking.find((type) => type.bindings.every((binding) => isGiven(binding) || !binding.isRequired));
-  const missing = taking[0]?.bindings.find((binding) => binding.isRequired && !isGiven(binding));
-  if (whole === undefined && missing !== undefined) throw new ArgumentError(`${missing.argument}: is required`);
-  return whole ?? taking[0];
-}
-
 function valueFor(binding: ArgumentBinding, operation: Operation, args: JsonObject): BoundValue[] {
   const value = ownValue(args, binding.argument);
   if (value !== undefined && value !== null) return [{ binding, value }];
@@ -77,13 +55,6 @@ function valueFor(binding: ArgumentBinding, operation: Operation, args: JsonObje
   const mayBeMissing = binding.in === 'body' && operation.body?.kind === 'properties';
   if (binding.isRequired && !mayBeMissing) throw new ArgumentError(`${binding.argument}: is required`);
   return [];
-}
-
-/** Arguments without a binding, which are members of a body that allows such. */
-function furtherNames({ body, bindings }: Pick<Operation, 'body' | 'bindings'>, args: JsonObject): string[] {
-  const all = [...bindings, ...(body?.alternatives ?? []).flatMap((type) => type.bindings)];
-  const bound = new Set(all.map(({ argument }) => argument));
-  return Object.keys(args).filter((name) => !bound.has(name));
 }
 
 /** @throws ArgumentError for a member that another argument already sends */
