@@ -35,10 +35,17 @@ export function createBaseUrls(
   const documentBase =
     basePath === undefined && added.length === 0
       ? below(without(longestOverlap(registered, sharedStart(document))), [])
-      : below(registered, added);
+      : beginsWith(registered, added)
+        ? [origin, ...added].join('/')
+        : below(registered, added);
   const withoutDocumentPath = longestOverlap(registered, added) === added.length ? without(added.length) : registered;
   return ({ serverPath }) =>
     serverPath === undefined || basePath !== undefined ? documentBase : below(withoutDocumentPath, segmentsOf(serverPath));
+}
+
+/** As where the document of a server at `/shop` is at `/shop/docs/openapi.json`. */
+function beginsWith(registered: readonly string[], added: readonly string[]): boolean {
+  return added.length > 0 && registered.length > added.length && added.every((segment, index) => segment === registered[index]);
 }
 
 function longestOverlap(base: readonly string[], added: readonly string[]): number {
