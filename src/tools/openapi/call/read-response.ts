@@ -123,7 +123,8 @@ function fileName(disposition: string | undefined): string | undefined {
 
 /** Headers arrive as Latin-1 (RFC 9110 section 5.5), but most servers write names in UTF-8. */
 function asUtf8(text: string): string {
-  if (!/[\u0080-\u00ff]/.test(text) || /[^\u0000-\u00ff]/.test(text)) return text;
+  const codes = Array.from(text, (character) => character.charCodeAt(0));
+  if (!codes.some((code) => code > 0x7f) || codes.some((code) => code > 0xff)) return text;
   return tryUtf8(Buffer.from(text, 'latin1'), false) ?? text;
 }
 
