@@ -121,12 +121,13 @@ export function toListedReport(report: ToolServerReport): JsonObject {
 
 /** A report as JSON; unknown `info` and `version` are null. */
 export function toReportWire(report: ToolServerReport): JsonObject {
-  const { nextTryMs, ...rest } = report;
+  const { nextTryMs, documentUrl, ...rest } = report;
   return {
     ...(rest as JsonObject),
     info: report.info ?? null,
     version: report.version ?? null,
     ...(nextTryMs !== undefined && { next_try_ms: nextTryMs }),
+    ...(documentUrl !== undefined && { document_url: documentUrl }),
   };
 }
 

@@ -9,3 +9,11 @@ export function publicAddress(headers: IncomingHttpHeaders, publicUrl: string | 
   if (publicUrl !== undefined) return publicUrl;
   return proxyHeaderIn(headers) === undefined ? loopbackAddress(headers) : undefined;
 }
+
+/** Where the sender of a request reaches the gateway, for whom alone it is: also at a `Host` of their choice. Undefined behind a proxy, which is not trusted. */
+export function askedAddress(headers: IncomingHttpHeaders, publicUrl: string | undefined): string | undefined {
+  if (publicUrl !== undefined) return publicUrl;
+  const host = headers.host ?? '';
+  const origin = proxyHeaderIn(headers) === undefined && /^[\w.:[\]-]{1,255}$/.test(host) ? URL.parse(`http://${host}`)?.origin : undefined;
+  return origin === 'null' ? undefined : origin;
+}

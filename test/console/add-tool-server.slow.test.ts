@@ -143,9 +143,42 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
     const headers = { 'x-api-key': gateway.app.startKey ?? '' };
     const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as {
-      data: { url: string; path: string }[];
+      data: { url: string; report: object }[];
     };
-    expect(data.find(({ url }) => url === site)).toMatchObject({ path: 'v3/api-docs' });
+    expect(data.find(({ url }) => url === site)).toMatchObject({ report: { ok: true, document_url: `${site}/v3/api-docs` } });
+  });
+
+  it.each([
+    ['a document without a file extension', '/schema/', '/schema/'],
+    ['a page that displays a document', '/docs', '/hidden/spec'],
+  ])('takes %s', async (_, given, place) => {
+    const page = `<div id="swagger-ui"></div><script>SwaggerUIBundle({ url: '/hidden/spec' })</script>`;
+    const site = await siteWith((path) =>
+      path === place
+        ? { body: { ...documentWith('look'), servers: [{ url: '/' }] } }
+        : path === '/docs'
+          ? { body: page, type: 'text/html' }
+          : undefined,
+    );
+    const { page: shown } = await desk();
+    await paste(shown, `${site}${given}`);
+    if (given !== place) await shown.getByText(`Document: ${site}${place}`).waitFor();
+    await shown.getByRole('button', { name: 'Add 1 function' }).click();
+    await shown.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+  });
+
+  it('asks for the path of a document that it does not find', async () => {
+    const site = await siteWith((path) => (path === '/very/own.spec' ? { body: documentWith('look') } : undefined));
+    const { page, gateway } = await desk();
+    await paste(page, site);
+    await dialog(page).getByRole('alert').getByText('Set "path" to that of the document').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog(page).getByLabel('Path of the OpenAPI document').fill('very/own.spec');
+    await page.getByRole('button', { name: 'Add 1 function' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    const headers = { 'x-api-key': gateway.app.startKey ?? '' };
+    const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as { data: { url: string }[] };
+    expect(data.find(({ url }) => url === site)).toMatchObject({ path: 'very/own.spec' });
   });
 
   it('knows an MCP server, at its address and at its root', async () => {

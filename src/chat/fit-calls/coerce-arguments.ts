@@ -3,6 +3,7 @@ import { allowsType, asChoice, fromScalar, fromText, wrapSingle } from './coerce
 import { fits, maxTrialDepth, requiredNames, resolveRef, type FittingWalk } from './fits-schema.ts';
 import { isSameScalar } from '../../shared/json/exact-number.ts';
 import { pathText } from './argument-path.ts';
+import { plainBase64 } from './plain-base64.ts';
 
 /** Arguments coerced to a schema, and the changes that were made. */
 interface CoercedArguments {
@@ -13,7 +14,7 @@ interface CoercedArguments {
 
 /**
  * Coerces a model's arguments to the function's schema where the meaning is certain: `"5"` for a number, `"true"` for a boolean, JSON text for an
- * object or array, an enum value in another case, a single value for an array of it, `null` for an omitted optional argument. A value that matches
+ * object or array, a `data:` URI for its base64, an enum value in another case, a single value for an array of it, `null` for an omitted optional argument. A value that matches
  * one of several schemas is unchanged; otherwise the first schema to which it can be coerced is used. An omitted required argument gets its default.
  * Nothing is invented: what does not fit stays, and fails validation, and so do unknown arguments (`fit-arguments.ts`).
  */
@@ -109,6 +110,11 @@ function hasDefault(schema: JsonValue): boolean {
 function coerceValue(value: JsonValue, stated: JsonValue, walk: CoercionWalk): JsonValue {
   const schema = resolveRef(stated, walk.root);
   if (!isJsonObject(schema) || (walk.isTrial === true && walk.budget.stepsLeft-- <= 0)) return value;
+  const bytes = typeof value === 'string' ? plainBase64(value, schema, (branch) => resolveRef(branch, walk.root)) : undefined;
+  if (bytes !== undefined) {
+    note(walk, () => 'a data: URI read as its base64');
+    return bytes;
+  }
   const branches = branchesOf(schema);
   if (branches !== undefined) {
     if (walk.budget.depth >= maxTrialDepth || fits(value, schema, walk)) return value;

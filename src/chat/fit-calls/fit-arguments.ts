@@ -3,8 +3,9 @@ import type { Tool } from '../../core/tools/tool.ts';
 import { withPlainNumbers } from '../../shared/json/parse-exactly.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
+import { requiredNames } from './fits-schema.ts';
 import { createMemberReader, type MemberReader } from './declared-members.ts';
-import { hasUnknownArguments, isSpelledAlike, settleUnknownArguments } from './settle-unknown-arguments.ts';
+import { hasUnknownArguments, isSpelledAlike, listNames, settleUnknownArguments } from './settle-unknown-arguments.ts';
 
 /** Arguments as they are sent, and what was done to those that were given. */
 export interface FittedArguments {
@@ -22,13 +23,15 @@ export interface FittingRules {
   onlyReads: boolean;
   /** As of a tool. */
   takesNothing: boolean;
+  /** As of a tool. */
+  missingFrom?: NonNullable<Tool['missingFrom']> | undefined;
 }
 
 /** Of a function that may change something. */
 export const strictRules: FittingRules = { onlyReads: false, takesNothing: false };
 
-export function rulesFor({ isReadOnly = false, takesNothing = false }: Tool): FittingRules {
-  return { onlyReads: isReadOnly, takesNothing };
+export function rulesFor({ isReadOnly = false, takesNothing = false, missingFrom }: Tool): FittingRules {
+  return { onlyReads: isReadOnly, takesNothing, missingFrom };
 }
 
 const closedSchema: JsonObject = { type: 'object', properties: {}, additionalProperties: false };
@@ -44,7 +47,7 @@ const wrappers = ['parameters', 'arguments'];
  * those of `parseAsWritten`, so that texts are made of what was written.
  */
 export function fitArguments(given: JsonObject, parameters: JsonObject, rules: FittingRules): FittedArguments {
-  const fitted = fitAsWritten(given, parameters, rules);
+  const fitted = addMissing(fitAsWritten(given, parameters, rules), parameters, rules);
   return { ...fitted, args: withPlainNumbers(fitted.args) as JsonObject };
 }
 
@@ -72,6 +75,16 @@ function fitAsWritten(given: JsonObject, parameters: JsonObject, { onlyReads, ta
   const { args, changes } = coerceArguments(fitted.args, schema);
   if (hasUnknownArguments(args, schema, read)) fitted.problems.push(tooManyTexts);
   return { ...fitted, args, repairs: [...fitted.repairs, ...changes] };
+}
+
+/** Arguments that others make required get their defaults; without a default they are a problem. */
+function addMissing(fitted: FittedArguments, parameters: JsonObject, { missingFrom }: FittingRules): FittedArguments {
+  const missing = missingFrom?.(fitted.args);
+  if (missing === undefined || missing.names.length === 0) return fitted;
+  const { args, changes } = coerceArguments(fitted.args, { ...parameters, required: [...requiredNames(parameters), ...missing.names] });
+  const others = listNames(missing.given);
+  const problems = missing.names.filter((name) => !Object.hasOwn(args, name)).map((name) => `${name}: is required together with ${others}`);
+  return { ...fitted, args, repairs: [...fitted.repairs, ...changes], problems: [...fitted.problems, ...problems] };
 }
 
 /** The arguments within `{"parameters": {…}}`, where the function declares no such name and allows no further ones. */

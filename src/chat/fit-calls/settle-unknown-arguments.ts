@@ -174,7 +174,7 @@ function knownNames(declared: DeclaredMembers): string {
   return names.length === 0 ? 'those that match its patterns' : listNames(names);
 }
 
-function listNames(names: readonly string[]): string {
+export function listNames(names: readonly string[]): string {
   const more = names.length > shownNames ? ` and ${names.length - shownNames} more` : '';
   return `${names.slice(0, shownNames).map(shorten).join(', ')}${more}`;
 }

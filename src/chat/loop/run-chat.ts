@@ -16,6 +16,7 @@ import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts
 import { limitReached, runRound, usageEvents, type ToolRound } from '../tool-calls/run-round.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { forcedChoiceIn, requestCall, type ForcedChoice } from '../tool-choice/force-tool-choice.ts';
+import { holdText } from '../turns/hold-text.ts';
 import { requestLastAnswer, requestTurn, type Turn } from '../turns/request-turn.ts';
 import { thoughtBefore } from '../thoughts/thought-fields.ts';
 import { createTurnSeparator, type TurnSeparator } from '../turns/separate-turns.ts';
@@ -125,11 +126,13 @@ function firstStep({ chat: { resumed, callerNames }, offer }: Loop): NextStep {
 }
 
 async function requestNextTurn(loop: Loop): Promise<NextStep> {
-  const { chat, emit, offer, budget } = loop;
+  const { chat, emit, offer, budget, separator } = loop;
   const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
   keepCheckpoint(loop);
-  const turn = writtenNow(await requestWithTools(loop), chat);
+  const separated = separator.separate(emit);
+  const held = demandedForm(chat.request.parameters) === undefined ? undefined : holdText(separated, chat.request.stream);
+  const turn = writtenNow(await requestWithTools(loop, held?.emit ?? separated), chat);
   if (turn.toolCalls.length > 0) await emit(offer.addCalled(turn.toolCalls, chat.settings.now()));
   const { callerNames, returnsOneCall, choice, request } = chat;
   const { toolChoice, parallelToolCalls } = request;
@@ -144,6 +147,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   });
   if (refused.length > 0) await emit(refused);
   if (calls.length > 0) return { type: 'run_tools', turn, calls };
+  await held?.release();
   return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
 }
 
@@ -302,15 +306,12 @@ function forcedNow({ chat: { choice, request }, isChoiceOpen }: Loop): ForcedCho
   return isChoiceOpen && choice.path !== 'prompt' ? forcedChoiceIn(request.toolChoice) : undefined;
 }
 
-function requestWithTools(loop: Loop): Promise<Turn> {
-  const { chat, emit, separator, isChoiceOpen } = loop;
+function requestWithTools(loop: Loop, emit: Emit<ChatEvent>): Promise<Turn> {
+  const { chat, isChoiceOpen } = loop;
   const { toolChoice } = chat.request;
   const request = { ...requestFor(loop), toolChoice: isChoiceOpen || toolChoice === 'none' ? toolChoice : undefined };
   const choice = forcedNow(loop);
-  const separated = separator.separate(emit);
-  return choice === undefined
-    ? requestTurn(chat.backend, request, separated)
-    : requestCall(chat.backend, request, { choice, emit: separated });
+  return choice === undefined ? requestTurn(chat.backend, request, emit) : requestCall(chat.backend, request, { choice, emit });
 }
 
 function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop): ModelRequest {

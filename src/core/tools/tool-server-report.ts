@@ -17,6 +17,8 @@ export interface ToolServerReport {
   info?: JsonObject;
   /** The document's version of OpenAPI or Swagger, e.g. `3.1.0`. */
   version?: string;
+  /** Where the document was found, if that is not the address that the connection states. */
+  documentUrl?: string;
   /** `tokens`: estimated size of the whole function. `parameters` is built whenever it is read: a large document has megabytes of them. */
   functions: { name: string; operation: string; description: string; parameters: JsonObject; tokens: number }[];
   renamed: { from: string; to: string; reason: string }[];

@@ -222,6 +222,12 @@ export interface ToolPresentation {
   _meta?: JsonObject;
 }
 
+/** Arguments that are required because others are given. */
+export interface MissingArguments {
+  names: readonly string[];
+  given: readonly string[];
+}
+
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
 export interface Tool {
   readonly spec: ToolSpec;
@@ -252,6 +258,8 @@ export interface Tool {
   readonly isReadOnly?: boolean;
   /** No argument can be sent, even if its schema, which declares none, does not forbid further ones. */
   readonly takesNothing?: boolean;
+  /** What these arguments lack although the schema does not require it: members of a body of which others are given. */
+  readonly missingFrom?: (args: JsonObject) => MissingArguments;
   /** The order of its calls does not matter: it runs concurrently although it may change something. */
   readonly isParallel?: boolean;
   /** Identical calls in one run are intended: the limit of identical calls does not apply. */

@@ -28,14 +28,17 @@ const failureSchema: JsonObject = {
   required: ['error'],
 };
 
-/** Writes the functions as an OpenAPI 3.1 document, each as an operation with a path of its own: JSON in pieces. */
+/**
+ * Writes the functions as an OpenAPI 3.1 document, each as an operation with a path of its own: JSON in pieces. `address`: of the gateway; absent: that of
+ * the document, to which some clients do not relate `/`.
+ */
 export function createToolDocument({
   version,
   gatewayId,
 }: {
   version: string;
   gatewayId: string;
-}): (listed: readonly ListedTool[]) => Promise<Uint8Array[]> {
+}): (listed: readonly ListedTool[], address?: string) => Promise<Uint8Array[]> {
   const texts = createListedTexts(['paths', 'schemas'], (tool) =>
     // Who reads this document gives the functions to a model.
     tool.isForApps === true ? { paths: '', schemas: '' } : toTexts(tool, gatewayId),
@@ -43,7 +46,6 @@ export function createToolDocument({
   const head = opened({
     openapi: '3.1.0',
     info: { title: 'toolwharf', description: 'Every function that your key may use.', version },
-    servers: [{ url: '/' }],
     security: [{ bearer: [] }],
   });
   const content = { 'application/json': { schema: failureSchema } };
@@ -51,9 +53,9 @@ export function createToolDocument({
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
     responses: Object.fromEntries(Object.entries(failures).map(([status, description]) => [status, { description, content }])),
   });
-  return async (listed) => {
+  return async (listed, address = '/') => {
     const { paths, schemas } = await texts.of(listed);
-    const before = Buffer.from(`${head},"paths":{`);
+    const before = Buffer.from(`${head},"servers":${JSON.stringify([{ url: address }])},"paths":{`);
     const between = Buffer.from(`},"components":${components},"schemas":{`);
     return [before, paths.part(), between, schemas.part(), Buffer.from('}}}')];
   };

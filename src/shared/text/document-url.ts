@@ -1,6 +1,45 @@
 /** The path of most servers' documents, and the default of frontends. */
 export const usualDocumentPath = 'openapi.json';
 
+/**
+ * Where frameworks serve their documents: springdoc, Swashbuckle and others, NestJS, ASP.NET, Litestar, drf-spectacular, Fastify, Hono, Elysia, gin-swagger,
+ * Quarkus, Spring Boot's older ones, utoipa, Nelmio, API Platform, Scramble, Grape, Phoenix, Gitea, Directus. `openapi.json` is tried before these.
+ */
+export const usualPlaces = [
+  'v3/api-docs',
+  'swagger.json',
+  'openapi.yaml',
+  'api-json',
+  'openapi/v1.json',
+  'swagger/v1/swagger.json',
+  'schema/openapi.json',
+  'api/schema/',
+  'schema/',
+  'documentation/json',
+  'doc',
+  'openapi/json',
+  'swagger/json',
+  'swagger/doc.json',
+  'q/openapi',
+  'openapi',
+  'api-docs',
+  'v2/api-docs',
+  'api-docs/openapi.json',
+  'api/openapi.json',
+  'docs/openapi.json',
+  'docs/json',
+  'api/doc.json',
+  'docs/api.json',
+  'docs.jsonopenapi',
+  'swagger/openapi.json',
+  'swagger_doc',
+  'api/openapi',
+  'docs-json',
+  'swagger.yaml',
+  'swagger.v1.json',
+  'server/specs/oas',
+];
+
 /** Folders that contain documents but no operations, with an optional version after them (`/swagger/v1/swagger.json`, `/docs/openapi.yaml`). */
 const documentFolder =
   /(?<=[^/])\/+(?<name>(?:\.well-known|api-?docs?|docs?|documentation|openapi|redoc|schemas?|specs?|static|swagger(?:-ui)?)(?:\/+v\d+(?:\.\d+)*)?)$/i;
@@ -11,6 +50,7 @@ const documentFolder =
  */
 const documentWithoutExtension = /^(?:v\d+\/api-docs(?:\/[^/?#]+)?|(?:api|api-docs|docs|documentation|openapi|swagger)-(?:json|yaml))$/i;
 const documentWithExtension = /^[^/?#]+\.(?:json|ya?ml)$/i;
+const longestFirst = usualPlaces.map((place) => place.replace(/\/$/, '')).toSorted((a, b) => b.length - a.length);
 /** Parts of a path that the longest of these has. */
 const documentParts = 3;
 
@@ -30,6 +70,17 @@ export function toDocumentUrl(url: string, path: string | null | undefined): { u
   return documents === null || !isBelowHost(server)
     ? { url: folder, path: document }
     : { url: server, path: `${documents.groups?.['name']}/${document}` };
+}
+
+/** The server whose document lies at an address that has no file extension: without a usual place, or without its last step and the folders of documents. */
+export function serverOfDocument(address: string): string {
+  const { origin, pathname } = new URL(address);
+  const path = withoutSlashesAtEnd(pathname);
+  const usual = longestFirst.find((place) => path.endsWith(`/${place}`));
+  if (usual !== undefined) return `${origin}${path.slice(0, -usual.length - 1)}`;
+  const folder = `${origin}${path.slice(0, path.lastIndexOf('/'))}`;
+  const server = folder.slice(0, documentFolder.exec(folder)?.index);
+  return isBelowHost(server) ? server : folder;
 }
 
 /** A pattern for all of it would go through a long run of slashes again from each of them. */

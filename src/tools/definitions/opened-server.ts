@@ -14,8 +14,11 @@ export interface OpenedServer {
   withheld: { operation: string; reason: string }[];
   /** The whole conversion, with what was renamed and omitted. */
   conversion: Conversion;
-  /** The document's own information. `notes`: a validator's findings, only if they were requested. */
-  about: { info: JsonObject | undefined; version: string | undefined; notes: string[] };
+  /**
+   * The document's own information. `notes`: a validator's findings, only if they were requested. `documentUrl`: where it was found, if not at the address
+   * that the connection states.
+   */
+  about: { info: JsonObject | undefined; version: string | undefined; notes: string[]; documentUrl?: string };
   /** How people sign in, where the document says so. */
   signIn?: DocumentSignIn;
   /** The version of the document; undefined if it has none, as with a document in several files. */
@@ -51,6 +54,17 @@ export interface DocumentVersion {
   lastModified?: string;
   /** SHA-256 of its bytes, for servers that send neither of the others. */
   hash: string;
+  place?: DocumentPlace;
+}
+
+/** Where a document was found. */
+export interface DocumentPlace {
+  /** The server that it describes: calls go below it. */
+  url: string;
+  /** The document's own address. */
+  address: string;
+  /** The address says nothing about the server: its own servers, relative to the address, are followed to the letter. */
+  isItself: boolean;
 }
 
 /**

@@ -88,6 +88,8 @@ export interface Operation {
   body: BodyPlan | undefined;
   /** As in the document; absent: none. */
   tags?: string[];
+  /** Media types beside JSON that it may answer with; absent: none. */
+  accepts?: string[];
   /** Ids of the gateways that it comes through, nearest first; absent: none. */
   gateways?: string[];
   /** The path of the server entry that the operation or its path item names. Absent: the document's. */

@@ -22,12 +22,43 @@ export function tryUtf8(bytes: Uint8Array, isTruncated: boolean): string | undef
   }
 }
 
+/** Names of charsets in Python, Java and elsewhere that are no labels of the Encoding Standard, without `-` and `_`. */
+const aliases: Record<string, string> = {
+  ansi: 'windows-1252',
+  big5hkscs: 'big5',
+  cp932: 'shift_jis',
+  cp936: 'gbk',
+  cp949: 'euc-kr',
+  cp950: 'big5',
+  eucjp: 'euc-jp',
+  euckr: 'euc-kr',
+  latin9: 'iso-8859-15',
+  latin10: 'iso-8859-16',
+  macroman: 'macintosh',
+  mskanji: 'shift_jis',
+  utf8mb4: 'utf-8',
+  utf8sig: 'utf-8',
+  utf16: 'utf-16',
+  windows932: 'shift_jis',
+};
+
+/** By its label, or by a name that programs use for it: `latin-1`, `utf_8`, `cp1252`. */
 function tryDecoder(label: string): InstanceType<typeof TextDecoder> | undefined {
-  try {
-    return new TextDecoder(label);
-  } catch {
-    return undefined;
+  const name = label.trim().toLowerCase();
+  const bare = name.replaceAll(/[-_ ]/g, '');
+  const names = [name, name.replaceAll('_', '-'), bare, bare.replace(/^(?:cp|windows|win)(?=\d)/, 'windows-'), ownAlias(bare)];
+  for (const each of names) {
+    try {
+      return new TextDecoder(each);
+    } catch {
+      // The next name.
+    }
   }
+  return undefined;
+}
+
+function ownAlias(name: string): string {
+  return Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name;
 }
 
 /** The mark of UTF-8 needs no word: the decoder drops it. */

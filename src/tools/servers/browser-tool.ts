@@ -19,11 +19,14 @@ interface BrowserToolOptions {
   isReadOnly?: boolean;
   /** Known if there is a document. */
   takesNothing?: boolean;
+  /** As `Tool.missingFrom`, if there is a document. */
+  missingFrom?: NonNullable<Tool['missingFrom']>;
 }
 
 /** A function that the user's browser executes, because only the browser can reach the server or has its key. */
 export function createBrowserTool(options: BrowserToolOptions): Tool {
-  const { described, offeredName, server, prepare, callBrowser, timeoutMs, addressOf, isReadOnly = false, takesNothing = false } = options;
+  const { described, offeredName, server, prepare, callBrowser, timeoutMs, addressOf, missingFrom } = options;
+  const { isReadOnly = false, takesNothing = false } = options;
   return {
     spec: renamedSpec(described.spec, offeredName),
     label: described.spec.name,
@@ -33,6 +36,7 @@ export function createBrowserTool(options: BrowserToolOptions): Tool {
     takesNothing,
     timeoutMs,
     ...(addressOf && { addressOf }),
+    ...(missingFrom && { missingFrom }),
     async run(invocation) {
       const prepared = prepare === undefined ? undefined : tryPrepare(prepare, invocation.args);
       if (prepared !== undefined && 'type' in prepared) return prepared;

@@ -121,7 +121,7 @@ function credentialWanted(opening: Exclude<Opening, { type: 'opened' }>): ToolSe
 
 function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure: string | undefined): ToolServerReport {
   const { functions, withheld, held = [], conversion, about } = server;
-  const { info, version, notes } = about;
+  const { info, version, notes, documentUrl } = about;
   const stderr = server.stderr?.() ?? [];
   const listed = functions.map(({ method, path, spec }) => {
     const { name, description } = spec;
@@ -137,7 +137,7 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
   });
   return {
     ok: failure === undefined,
-    ...withoutUndefined({ error: failure && `${asSentence(failure)} Its previous functions stay in use.`, info, version }),
+    ...withoutUndefined({ error: failure && `${asSentence(failure)} Its previous functions stay in use.`, info, version, documentUrl }),
     functions: listed,
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],

@@ -3,8 +3,9 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { withoutUndefined } from '../../shared/json/without-undefined.ts';
 import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
-import { documentUrl, loadDocument, type LoadOptions } from '../openapi/load/load-document.ts';
-import type { DocumentVersion } from '../definitions/opened-server.ts';
+import { findDocument } from '../openapi/load/find-document.ts';
+import { documentUrl, type LoadOptions } from '../openapi/load/load-document.ts';
+import type { DocumentPlace, DocumentVersion } from '../definitions/opened-server.ts';
 import { openForeignDocument, type DocumentReader } from '../openapi/load/open-foreign-document.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
 import { createBaseUrls } from '../openapi/document/server-base-url.ts';
@@ -24,21 +25,40 @@ interface ServerDocument {
   trustFor: (origin: string) => Trust;
 }
 
+export interface LoadedServerDocument {
+  opened: OpenedDocument;
+  version: DocumentVersion | undefined;
+  /** Undefined if the connection includes the document. */
+  place: DocumentPlace | undefined;
+}
+
 /** Undefined if the document has not changed since `known`. @throws as `loadDocument` */
 export async function loadServerDocument(
   { url, path, document, credentials, trustFor }: ServerDocument,
   send: SendOutbound,
   options: LoadOptions & { reader: DocumentReader },
-): Promise<{ opened: OpenedDocument; version: DocumentVersion | undefined } | undefined> {
+): Promise<LoadedServerDocument | undefined> {
   if (document !== undefined) {
     const noFiles = (): Promise<never> => Promise.reject(new Error('a document that was supplied inline cannot reference other files'));
-    return { opened: await openForeignDocument({ ...options.job, source: document }, noFiles, options.reader), version: undefined };
+    return {
+      opened: await openForeignDocument({ ...options.job, source: document }, noFiles, options.reader),
+      version: undefined,
+      place: undefined,
+    };
   }
   const { origin } = new URL(documentUrl(url, path));
   const sentCredentials = origin === new URL(url).origin ? credentials : { headers: {}, sessionUser: undefined };
-  const loaded = await loadDocument({ url, path, ...sentCredentials, trust: trustFor(origin) }, send, options);
+  const address = { url, path, ...sentCredentials, trust: trustFor(origin) };
+  const loaded = await findDocument(address, send, { ...options, isThorough: options.reader.kind === 'registered' });
+  if (loaded.type === 'unchanged') return undefined;
+  const { opened, place } = loaded;
   // A document in several files has no version, because any of them may change.
-  return loaded.type === 'unchanged' ? undefined : { opened: loaded.opened, version: loaded.opened.isOneFile ? loaded.version : undefined };
+  return { opened, place, version: opened.isOneFile ? { ...loaded.version, place } : undefined };
+}
+
+export interface DescribedServer {
+  document: JsonObject;
+  place: DocumentPlace | undefined;
 }
 
 export interface ConnectionOptions {
@@ -56,13 +76,13 @@ export function toOpenApiConnection(
       timeoutMs?: number | undefined;
       maxResultBytes?: number | undefined;
     },
-  document: JsonObject,
+  { document, place }: DescribedServer,
   options: ConnectionOptions,
 ): OpenApiConnection {
   const { url, basePath, authType, key, timeoutMs, maxResultBytes } = server;
   return {
     ...options,
-    baseUrlFor: createBaseUrls(document, url, basePath),
+    baseUrlFor: createBaseUrls(document, place ?? url, basePath),
     queryFor: (security) => callQuery(server, security),
     ...(authType === 'session' && { sessionUserFor: (run: RunContext) => sessionUserOf(server, run) }),
     key: authType === 'none' ? undefined : key,

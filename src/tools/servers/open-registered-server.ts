@@ -10,7 +10,7 @@ import { callHeaders, callQuery, sessionUserOf } from '../outgoing/connection-he
 import { everythingSent, maskOfEverythingSent } from '../outgoing/secrets-to-mask.ts';
 import type { Operation } from '../definitions/operation.ts';
 import type { OwnUse } from '../definitions/own-use.ts';
-import { CredentialRefused } from '../openapi/load/load-document.ts';
+import { CredentialRefused, documentUrl, withoutQuery } from '../openapi/load/load-document.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from '../definitions/server-rules.ts';
 
@@ -99,13 +99,18 @@ async function loadRegistered(
     },
   );
   if (loaded === undefined) return undefined;
-  const { conversion, head, notes, signIn } = loaded.opened;
+  const { opened, place } = loaded;
+  const { conversion, head, notes, signIn } = opened;
   const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
-  const connection = toOpenApiConnection(record, head, {
-    trust: { kind: 'configured', origin: new URL(url).origin },
-    send,
-    headersFor: (run, security) => callHeaders(record, run, security),
-  });
+  const connection = toOpenApiConnection(
+    record,
+    { document: head, place },
+    {
+      trust: { kind: 'configured', origin: new URL(url).origin },
+      send,
+      headersFor: (run, security) => callHeaders(record, run, security),
+    },
+  );
   const connectionOf = ({ own, onRefused, onScopesWanted }: OwnUse): OpenApiConnection => ({
     ...connection,
     async send(request) {
@@ -132,7 +137,12 @@ async function loadRegistered(
       reason === undefined ? [] : [{ operation: `${method} ${template}`, reason }],
     ),
     conversion,
-    about: { info: isJsonObject(info) ? info : undefined, version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), notes },
+    about: {
+      info: isJsonObject(info) ? info : undefined,
+      version: textAt(head, 'openapi') ?? textAt(head, 'swagger'),
+      notes,
+      ...(place !== undefined && place.address !== documentUrl(url, path) && { documentUrl: withoutQuery(place.address) }),
+    },
     ...(signIn && { signIn }),
     loaded: loaded.version,
     isChecked,

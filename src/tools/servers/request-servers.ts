@@ -17,11 +17,11 @@ import { possibleNames } from '../definitions/name-functions.ts';
 import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } from '../definitions/tool-source.ts';
 import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/conversion-budget.ts';
+import { missingFromBody } from '../openapi/call/choose-body.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { takesNothing, type Operation } from '../definitions/operation.ts';
-import type { OpenedDocument } from '../openapi/load/open-document.ts';
 import { createBaseUrls } from '../openapi/document/server-base-url.ts';
-import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
+import { loadServerDocument, toOpenApiConnection, type DescribedServer, type LoadedServerDocument } from './load-server-document.ts';
 import { isSafeMethod, rulesOfRequest, whyWithheld, withServerRules, type ServerRules } from '../definitions/server-rules.ts';
 
 export interface RequestServersOptions {
@@ -155,10 +155,14 @@ async function openServer(context: ServerContext, options: RequestServersOptions
   }
 }
 
-function fromDocument(context: ServerContext, { conversion, head }: OpenedDocument, options: RequestServersOptions): OpenedRequestServer {
+function fromDocument(
+  context: ServerContext,
+  { opened: { conversion, head }, place }: LoadedServerDocument,
+  options: RequestServersOptions,
+): OpenedRequestServer {
   const { operations, omitted, cut } = conversion;
   const rules = rulesOfRequest(context.server);
-  const createTool = context.isInBrowser ? browserTools(context, head, options) : gatewayTools(context, head, options);
+  const createTool = (context.isInBrowser ? browserTools : gatewayTools)(context, { document: head, place }, options);
   const [first] = omitted;
   const none = operations.length === 0 ? 'its document has no operation' : undefined;
   const whyEmpty = first === undefined ? none : `${first.operation}: ${first.reason}`;
@@ -191,7 +195,7 @@ function cutWarning({ server, index }: ServerContext, { count, reason }: { count
   return { code: 'functions_left_out', message };
 }
 
-async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<OpenedDocument> {
+async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<LoadedServerDocument> {
   const { url, path = 'openapi.json', openapi } = server;
   const loaded = await loadServerDocument(
     {
@@ -215,7 +219,7 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
     },
   );
   if (loaded === undefined) throw new Error('the server did not send a document');
-  return loaded.opened;
+  return loaded;
 }
 
 type CreateTool<Described> = (described: Described, offeredName: string) => Tool;
@@ -235,9 +239,9 @@ function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
   };
 }
 
-function gatewayTools({ server, run }: ServerContext, document: JsonObject, { send }: RequestServersOptions): CreateTool<Operation> {
+function gatewayTools({ server, run }: ServerContext, described: DescribedServer, { send }: RequestServersOptions): CreateTool<Operation> {
   const headersFor: OpenApiConnection['headersFor'] = (_run, security) => requestServerHeaders(server, security);
-  const connection = toOpenApiConnection({ ...server, extra: { config: server.config ?? {} } }, document, {
+  const connection = toOpenApiConnection({ ...server, extra: { config: server.config ?? {} } }, described, {
     trust: trustOf(run),
     send,
     headersFor,
@@ -248,10 +252,10 @@ function gatewayTools({ server, run }: ServerContext, document: JsonObject, { se
 
 function browserTools(
   { server, timeoutMs }: ServerContext,
-  document: JsonObject,
+  { document, place }: DescribedServer,
   { callBrowser }: RequestServersOptions,
 ): CreateTool<Operation> {
-  const baseUrlFor = createBaseUrls(document, server.url, undefined);
+  const baseUrlFor = createBaseUrls(document, place ?? server.url, undefined);
   const info = server.info ?? ownValue(document, 'info');
   return (operation, offeredName) =>
     createBrowserTool({
@@ -262,6 +266,7 @@ function browserTools(
       addressOf: (args) => addressOfCall(operation, args, baseUrlFor(operation)),
       isReadOnly: isSafeMethod(operation.method),
       takesNothing: takesNothing(operation),
+      missingFrom: (args) => missingFromBody(operation, args),
       callBrowser,
       timeoutMs,
     });

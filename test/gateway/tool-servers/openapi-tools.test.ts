@@ -52,6 +52,23 @@ describe('the document of the functions', () => {
     expect(statuses).toEqual(expect.arrayContaining(['200', '400', '401', '403', '404', '409', '429', '502', '504', 'default']));
   });
 
+  it.each<[string, Record<string, string>, Record<string, string>, string]>([
+    ['PUBLIC_URL', { PUBLIC_URL: 'https://tools.example' }, { host: 'inside:8080' }, 'https://tools.example'],
+    ['the host that was asked', {}, { host: 'toolwharf:8080' }, 'http://toolwharf:8080'],
+    ['an address of the network', {}, { host: '[fd00::1]:8080' }, 'http://[fd00::1]:8080'],
+    [
+      'the address of the document behind a proxy',
+      {},
+      { host: 'toolwharf:8080', 'x-forwarded-host': 'tools.example', 'x-forwarded-proto': 'https' },
+      '/',
+    ],
+    ['the address of the document where the host is none', {}, { host: 'a/b?c' }, '/'],
+  ])('names as its server %s', async (_, environment, headers, url) => {
+    await using gateway = await gatewayOf({ servers: [], environment: { TOOLWHARF_ADMIN_KEY: adminKey, ...environment } });
+    const { body } = await gateway.app.server.inject({ url: documentPath, headers: { ...withKey, ...headers } });
+    expect(JSON.parse(body)).toMatchObject({ servers: [{ url }] });
+  });
+
   it('has an operation for each function that this key may use', async () => {
     await using gateway = await gatewayOf({
       servers: [serverOf('bank', documentOf({ pay: amount, look: amount })), serverOf('shop', documentOf({ look: amount }))],
@@ -61,7 +78,7 @@ describe('the document of the functions', () => {
     expect((await server.inject({ url: documentPath })).statusCode).toBe(401);
     const document = (await server.inject({ url: documentPath, headers: withKey })).json<Document>();
     await expectValid(document);
-    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: '/' }] });
+    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: 'http://localhost' }] });
     const ids = Object.entries(document.paths).map(([path, { post }]) => [path, post.operationId]);
     // Of two functions of one name one has another name, as in a chat.
     expect(ids).toHaveLength(3);

@@ -30,6 +30,7 @@ interface AddToolServerProps {
 export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
   const [typed, setTyped] = useState(pasted);
   const [entered, setEntered] = useState<{ origin: string | undefined; credential: CredentialKind; key: string }>();
+  const [path, setPath] = useState('');
   const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());
   const [isAdding, setAdding] = useState(false);
   const url = toHttpUrl(typed);
@@ -38,18 +39,22 @@ export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps):
   const { credential, key } = entered !== undefined && entered.origin === origin ? entered : { credential: 'none' as const, key: '' };
   const setCredential = (chosen: CredentialKind): void => setEntered({ origin, credential: chosen, key: '' });
   const auth = credential === 'bearer' && key === '' ? {} : authOf(credential, key);
-  const { discovery, error, isChecking, setError } = useDiscovery({ url, auth, delayMs: typed === pasted ? 0 : pauseMs }, (found) => {
-    setExcluded(new Set());
-    if (found?.report.credential === 'refused' && credential === 'none') setCredential('bearer');
-  });
+  const sought = { url, ...(path.trim() !== '' && { path: path.trim() }) };
+  const { discovery, error, isChecking, setError } = useDiscovery(
+    { ...sought, auth, delayMs: typed === pasted && path === '' ? 0 : pauseMs },
+    (found) => {
+      setExcluded(new Set());
+      if (found?.report.credential === 'refused' && credential === 'none') setCredential('bearer');
+    },
+  );
   const names = discovery?.report.functions.map(({ name }) => name) ?? [];
   const included = names.filter((name) => !excluded.has(name));
   const add = async (): Promise<void> => {
     if (url === undefined) return;
     setAdding(true);
     try {
-      const { kind = 'openapi', url: found = url, path } = discovery ?? {};
-      onAdded(await addServer({ url: found, type: kind, ...(path !== undefined && { path }), ...auth }, included, excluded));
+      const { kind = 'openapi', url: found = url } = discovery ?? {};
+      onAdded(await addServer({ ...sought, url: found, type: kind, ...auth }, included, excluded));
     } catch (failed) {
       setError(failed);
       setAdding(false);
@@ -75,6 +80,7 @@ export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps):
           {error !== undefined && <Problem error={error} />}
           {discovery !== undefined && !isChecking && <Found discovery={discovery} choosing={choosingOf(excluded, setExcluded)} />}
         </div>
+        {(path !== '' || isDocumentMissing(discovery)) && <PathField path={path} onType={setPath} />}
       </div>
     </Dialog>
   );
@@ -89,7 +95,7 @@ interface DiscoveryState {
 
 /** What the URL offers. It is checked again when the URL or the credential changes. `onChange`: undefined when a check begins. */
 function useDiscovery(
-  { url, auth, delayMs }: { url: string | undefined; auth: object; delayMs: number },
+  { url, path, auth, delayMs }: { url: string | undefined; path?: string; auth: object; delayMs: number },
   onChange: (found: Discovery | undefined) => void,
 ): DiscoveryState {
   const [discovery, setDiscovery] = useState<Discovery>();
@@ -104,7 +110,7 @@ function useDiscovery(
     setChecking(true);
     const check = async (): Promise<void> => {
       try {
-        const found = await discoverServer(url, auth, abort.signal);
+        const found = await discoverServer({ url, path }, auth, abort.signal);
         setDiscovery(found);
         onChange(found);
       } catch (failed) {
@@ -118,7 +124,7 @@ function useDiscovery(
       abort.abort();
       setChecking(false);
     };
-  }, [JSON.stringify([url, auth])]);
+  }, [JSON.stringify([url, path, auth])]);
   return { discovery, error, isChecking, setError };
 }
 
@@ -185,9 +191,31 @@ function UrlField({ typed, isValid, onType }: { typed: string; isValid: boolean;
       />
       <span class="about" role="status">
         {isValid || typed.trim() === ''
-          ? 'The URL of a server, its OpenAPI document, or an MCP endpoint.'
+          ? 'The URL of a server, its OpenAPI document, the page that displays it, or an MCP endpoint.'
           : 'Enter an http:// or https:// URL, such as http://127.0.0.1:8000.'}
       </span>
+    </label>
+  );
+}
+
+/** The server answers, but where its document is could not be found out. */
+function isDocumentMissing(discovery: Discovery | undefined): boolean {
+  return discovery !== undefined && !discovery.report.ok && discovery.report.credential === undefined;
+}
+
+function PathField({ path, onType }: { path: string; onType: (path: string) => void }): JSX.Element {
+  return (
+    <label class="field">
+      Path of the OpenAPI document
+      <input
+        type="text"
+        placeholder="documentation/json"
+        value={path}
+        onInput={(event) => onType(event.currentTarget.value)}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <span class="about">Below the URL, if the document was not found. You can also paste its whole URL above.</span>
     </label>
   );
 }
@@ -206,7 +234,8 @@ function CredentialNotice({ isKeyRefused }: { isKeyRefused: boolean }): JSX.Elem
 }
 
 function Found({ discovery, choosing }: { discovery: Discovery; choosing: Choosing }): JSX.Element | null {
-  const { report, kind, path, url, others } = discovery;
+  const { report, kind, url, others } = discovery;
+  const found = report.document_url?.replace(`${url.replace(/\/+$/, '')}/`, '') || undefined;
   // The notice above says so.
   if (report.credential === 'refused') return null;
   if (report.credential === 'own')
@@ -218,18 +247,18 @@ function Found({ discovery, choosing }: { discovery: Discovery; choosing: Choosi
     );
   return (
     <>
-      {report.ok && (kind === 'mcp' || path !== undefined) && (
+      {report.ok && (kind === 'mcp' || found !== undefined) && (
         <p class="row">
           <span class="chip">{kind === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
-          {path !== undefined && <span class="soft small">{`Document: ${path}`}</span>}
-          {path === undefined && kind === 'mcp' && <span class="mono small soft">{url}</span>}
+          {found !== undefined && <span class="soft small">{`Document: ${found}`}</span>}
+          {kind === 'mcp' && <span class="mono small soft">{url}</span>}
         </p>
       )}
       <ReportView
         report={report}
         choosing={choosing}
         problem={
-          others.length > 0 && (
+          (others.length > 0 || isDocumentMissing(discovery)) && (
             <div class="problem" role="alert">
               <Icon name="alert" />
               <div>

@@ -8,7 +8,7 @@ type Kind = 'openapi' | 'mcp';
 export interface ServerLocation {
   kind: Kind;
   url: string;
-  /** The path of the OpenAPI document, if it is not `openapi.json`. */
+  /** The path of the OpenAPI document, if a person has entered one. */
   path?: string;
 }
 
@@ -18,37 +18,26 @@ export interface Discovery extends ServerLocation {
   others: readonly (ServerLocation & { report: Report })[];
 }
 
-/** Where frameworks serve their documents. `openapi.json` is tried before these. */
-const documentPaths = [
-  'swagger.json',
-  'openapi.yaml',
-  'v3/api-docs',
-  'openapi/v1.json',
-  'swagger/v1/swagger.json',
-  'schema/openapi.json',
-  'api-json',
-  'api/openapi.json',
-  'docs/openapi.json',
-];
+/** What is asked: `path` is that of the OpenAPI document, if a person has entered one. */
+interface Sought {
+  url: string;
+  path?: string | undefined;
+}
 
 /**
- * Finds out whether a URL leads to an OpenAPI or an MCP server by trying both at once. If a URL without a path answers with something else, the usual paths
- * are tried too.
+ * Finds out whether a URL leads to an OpenAPI or an MCP server by trying both at once; the gateway looks for the document itself. If a URL without a
+ * path answers with something else, the usual endpoint of MCP is tried too.
  * @throws ApiError if the request fails for any kind of server; the reason of the signal
  */
-export async function discoverServer(url: string, auth: object, signal: AbortSignal): Promise<Discovery> {
+export async function discoverServer({ url, path }: Sought, auth: object, signal: AbortSignal): Promise<Discovery> {
+  if (path !== undefined) return firstThatWorks([{ kind: 'openapi', url, path }], { auth, signal });
   const kinds: Kind[] = /\/(?:mcp|sse)\/?(?:\?.*)?$/.test(url) ? ['mcp', 'openapi'] : ['openapi', 'mcp'];
   const first = await firstThatWorks(
     kinds.map((kind) => ({ kind, url })),
     { auth, signal },
   );
   if (first.report.ok || needsCredential(first) || !isRootThatAnswers(url, first)) return first;
-  const root = url.replace(/\/+$/, '');
-  const locations: ServerLocation[] = [
-    ...documentPaths.map((path): ServerLocation => ({ kind: 'openapi', url: root, path })),
-    { kind: 'mcp', url: `${root}/mcp` },
-  ];
-  const second = await firstThatWorks(locations, { auth, signal });
+  const second = await firstThatWorks([{ kind: 'mcp', url: `${url.replace(/\/+$/, '')}/mcp` }], { auth, signal });
   return second.report.ok || needsCredential(second) ? second : first;
 }
 

@@ -7,7 +7,7 @@ import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../../openapi-tools/bare-result.ts';
 import { createToolDocument } from '../../openapi-tools/tool-document.ts';
-import { publicAddress } from '../../public-address.ts';
+import { askedAddress, publicAddress } from '../../public-address.ts';
 import { sendPieces } from '../send-in-slices.ts';
 import { toInvokedWire, type ToolRouteOptions } from './tools.ts';
 
@@ -32,7 +32,7 @@ export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = as
     if (headers[gatewayHeader] === gatewayId)
       throw new GatewayError('conflict', 'This is the gateway itself, which cannot be its own tool server.');
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
-    return sendPieces(reply, await toDocument(listed));
+    return sendPieces(reply, await toDocument(listed, askedAddress(headers, publicUrl)));
   });
 
   app.post<{ Params: { name: string } }>('/api/tools/:name/call', async (request, reply) => {

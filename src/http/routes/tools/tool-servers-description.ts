@@ -29,6 +29,7 @@ const listedReportShape = z
     next_try_ms: z.int().optional().describe('When a server that failed is tried again by itself, in milliseconds from now.'),
     info: anyObject.nullable(),
     version: z.string().nullable().describe('The version of OpenAPI or MCP.'),
+    document_url: z.string().optional().describe('Where the document was found, if it is not at `url` and `path`.'),
     functions: z.array(listedFunction),
     renamed: z.array(z.object({ from: z.string(), to: z.string(), reason: z.string() })),
     omitted: z.array(z.object({ operation: z.string(), reason: z.string() })),

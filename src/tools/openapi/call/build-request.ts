@@ -4,6 +4,7 @@ import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import { maxHops, resolveSchema } from '../../../shared/json-schema/resolve.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type BoundValue } from './build-body.ts';
+import { bodyPlanFor, furtherNames } from './choose-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
 import type { ArgumentBinding, BodyAlternative, Operation } from '../../definitions/operation.ts';
 import { isDotSegment, isReservedHeader, isToken } from '../request-rules.ts';
@@ -13,8 +14,6 @@ export { ArgumentError } from './argument-error.ts';
 
 /** RFC 6265 section 4.1.1, and the comma that lists are joined with. */
 const cookieValue = /^[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*$/;
-/** JSON where there is a choice: some servers answer in XML where anything is accepted. */
-const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
 
 /**
  * The request of a call, without credentials. `baseUrl` is where the paths begin (`createBaseUrls`). Optional arguments that are null are not sent,
@@ -26,7 +25,7 @@ export function buildRequest(operation: Operation, args: JsonObject, baseUrl: st
   const bindings = [...operation.bindings.filter((binding) => binding.in !== 'body'), ...(chosen?.bindings ?? [])];
   const values = [...bindings.flatMap((binding) => valueFor(binding, operation, args)), ...furtherValues(chosen, operation, args)];
   const url = buildUrl(operation, values, baseUrl);
-  const headers = buildHeaders(values);
+  const headers = buildHeaders(operation, values);
   const body = buildBody(chosen?.plan, values);
   if (body === undefined) return { method: operation.method, url, headers };
   const typed = { method: operation.method, url, headers: { ...headers, 'content-type': body.type } };
@@ -45,29 +44,6 @@ export function addressOfCall(operation: Operation, args: JsonObject, baseUrl: s
   }
 }
 
-/** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
-function bodyPlanFor({ body, bindings }: Operation, args: JsonObject): BodyAlternative | undefined {
-  if (body === undefined) return undefined;
-  const first = { plan: body, bindings: bindings.filter((binding) => binding.in === 'body') };
-  const { alternatives = [] } = body;
-  if (alternatives.length === 0) return first;
-  const types = [first, ...alternatives];
-  const isGiven = ({ argument }: ArgumentBinding): boolean => (ownValue(args, argument) ?? null) !== null;
-  const given = new Set(types.flatMap((type) => type.bindings.filter(isGiven)).map(({ argument }) => argument));
-  const hasFurther = furtherNames({ body, bindings }, args).length > 0;
-  const taking = types.filter(
-    ({ plan, bindings: own }) =>
-      [...given].every((name) => own.some(({ argument }) => argument === name)) && (!hasFurther || plan.further !== undefined),
-  );
-  const groups = types.map((type) => type.bindings.map(({ argument }) => argument).join(', ')).join('; or ');
-  if (taking.length === 0)
-    throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
-  const whole = taking.find((type) => type.bindings.every((binding) => isGiven(binding) || !binding.isRequired));
-  const missing = taking[0]?.bindings.find((binding) => binding.isRequired && !isGiven(binding));
-  if (whole === undefined && missing !== undefined) throw new ArgumentError(`${missing.argument}: is required`);
-  return whole ?? taking[0];
-}
-
 function valueFor(binding: ArgumentBinding, operation: Operation, args: JsonObject): BoundValue[] {
   const value = ownValue(args, binding.argument);
   if (value !== undefined && value !== null) return [{ binding, value }];
@@ -79,13 +55,6 @@ function valueFor(binding: ArgumentBinding, operation: Operation, args: JsonObje
   const mayBeMissing = binding.in === 'body' && operation.body?.kind === 'properties';
   if (binding.isRequired && !mayBeMissing) throw new ArgumentError(`${binding.argument}: is required`);
   return [];
-}
-
-/** Arguments without a binding, which are members of a body that allows such. */
-function furtherNames({ body, bindings }: Pick<Operation, 'body' | 'bindings'>, args: JsonObject): string[] {
-  const all = [...bindings, ...(body?.alternatives ?? []).flatMap((type) => type.bindings)];
-  const bound = new Set(all.map(({ argument }) => argument));
-  return Object.keys(args).filter((name) => !bound.has(name));
 }
 
 /** @throws ArgumentError for a member that another argument already sends */
@@ -179,8 +148,8 @@ function queryParts({ binding, value }: BoundValue): string[] {
   );
 }
 
-function buildHeaders(values: readonly BoundValue[]): Record<string, string> {
-  const headers = new Map([['accept', accept]]);
+function buildHeaders({ accepts }: Operation, values: readonly BoundValue[]): Record<string, string> {
+  const headers = new Map([['accept', acceptHeader(accepts)]]);
   const cookies: string[] = [];
   for (const { binding, value } of values) {
     if (binding.in === 'header' && !isReservedHeader(binding.name))
@@ -189,6 +158,17 @@ function buildHeaders(values: readonly BoundValue[]): Record<string, string> {
   }
   if (cookies.length > 0) headers.set('cookie', cookies.join('; '));
   return Object.fromEntries(headers);
+}
+
+/**
+ * JSON first, then the types that the operation declares, then plain text. Nothing wider: a range that includes `text/html` makes Spring answer errors
+ * as a page, Rails takes whoever sends `, *\/*` for a browser, and so do the usual error handlers of Flask and Express. The model could not read why a
+ * call failed.
+ */
+function acceptHeader(types: readonly string[] = []): string {
+  return ['application/json', ...types.filter((type) => type !== 'text/plain').map((type) => `${type};q=0.9`), 'text/plain;q=0.5'].join(
+    ', ',
+  );
 }
 
 /** Percent-encoded, except in OpenAPI 3.2's own style for cookies, where only what a cookie may hold can be sent (RFC 6265 section 4.1.1). */

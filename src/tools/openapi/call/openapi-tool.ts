@@ -15,6 +15,7 @@ import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 import { isSafeMethod } from '../../definitions/server-rules.ts';
 import { unmadeConnections } from '../../outgoing/unmade-connections.ts';
 import { addressOfCall, ArgumentError, buildRequest } from './build-request.ts';
+import { missingFromBody } from './choose-body.ts';
 import { takesNothing, type CredentialSet, type Operation } from '../../definitions/operation.ts';
 import { readResponse } from './read-response.ts';
 
@@ -64,6 +65,7 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
     isReadOnly: isSafeMethod(operation.method),
     takesNothing: takesNothing(operation),
+    missingFrom: (args) => missingFromBody(operation, args),
     isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
     ...withoutUndefined({ timeoutMs, maxResultBytes, gateways: operation.gateways }),
     addressOf: (args) => addressOfCall(operation, args, connection.baseUrlFor(operation)),

@@ -119,12 +119,19 @@ function fileName(disposition: string | undefined): string | undefined {
   const extended = /filename\*\s*=\s*utf-8'[^']{0,20}'([^;]{1,500})/i.exec(disposition ?? '')?.[1];
   const plain = /filename\s*=\s*(?:"([^"]{1,200})"|([^;]{1,200}))/i.exec(disposition ?? '');
   const given = extended === undefined ? (plain?.[1] ?? plain?.[2]) : decodeOnce(extended.trim());
-  const name = given
+  const name = (given === undefined ? undefined : asUtf8(given))
     ?.split(/[/\\]/)
     .at(-1)
     ?.replaceAll(/\p{Cc}/gu, '')
     .trim();
   return name === undefined || name === '' || name === '.' || name === '..' ? undefined : name;
+}
+
+/** Headers arrive as Latin-1 (RFC 9110 section 5.5), but most servers write names in UTF-8. */
+function asUtf8(text: string): string {
+  const codes = Array.from(text, (character) => character.charCodeAt(0));
+  if (!codes.some((code) => code > 0x7f) || codes.some((code) => code > 0xff)) return text;
+  return tryUtf8(Buffer.from(text, 'latin1'), false) ?? text;
 }
 
 function decodeOnce(text: string): string {

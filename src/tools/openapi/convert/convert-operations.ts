@@ -9,6 +9,7 @@ import type { SharedAdaptation } from './schemas/adapter-options.ts';
 import { componentName } from './schemas/component-names.ts';
 import { SchemaTooLarge } from './schemas/count-nodes.ts';
 import { asOneOfAll, bodyChoices, bodyNeeds, furtherArguments, toAlternative, toBodyPlan } from './combine-media-types.ts';
+import { acceptedTypes } from './accepted-types.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters } from './convert-parameters.ts';
 import {
@@ -241,6 +242,7 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
   if (serverPath !== undefined) context.warnings.add(otherServers);
   const tags = textsIn(ownValue(operation, 'tags'));
   const gateways = gatewaysOf(entry);
+  const accepts = acceptedTypes(document, operation, spend);
   return {
     operationId: entry.operationId,
     method,
@@ -258,6 +260,7 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
     ),
     ...(tags.length > 0 && { tags }),
     ...(gateways.length > 0 && { gateways }),
+    ...(accepts.length > 0 && { accepts }),
     ...withoutUndefined({ serverPath, security: security.alternativesFor(operation) }),
   };
 }

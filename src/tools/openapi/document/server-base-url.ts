@@ -1,4 +1,5 @@
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import type { DocumentPlace } from '../../definitions/opened-server.ts';
 import { isSwagger } from './upgrade-swagger.ts';
 
 /** Real ones are a few segments long; comparing longer ones takes the square of their number. */
@@ -16,10 +17,16 @@ const urlCharacters = 2_048;
  */
 export function createBaseUrls(
   document: JsonObject,
-  registeredUrl: string,
+  server: string | DocumentPlace,
   basePath: string | undefined,
 ): (operation: { serverPath?: string }) => string {
-  const { origin, pathname } = new URL(registeredUrl);
+  const place = typeof server === 'string' ? undefined : server;
+  const { origin, pathname } = new URL(typeof server === 'string' ? server : server.url);
+  const literal = place === undefined || basePath !== undefined ? undefined : literalPath(document, place);
+  if (literal !== undefined) {
+    const base = [origin, ...segmentsOf(literal)].join('/');
+    return ({ serverPath }) => (serverPath === undefined ? base : [origin, ...segmentsOf(serverPath)].join('/'));
+  }
   const registered = segmentsOf(pathname);
   const added = segmentsOf(basePath === undefined ? documentPath(document) : pathOf(basePath));
   const below = (base: readonly string[], path: readonly string[]): string =>
@@ -28,10 +35,17 @@ export function createBaseUrls(
   const documentBase =
     basePath === undefined && added.length === 0
       ? below(without(longestOverlap(registered, sharedStart(document))), [])
-      : below(registered, added);
+      : beginsWith(registered, added)
+        ? [origin, ...added].join('/')
+        : below(registered, added);
   const withoutDocumentPath = longestOverlap(registered, added) === added.length ? without(added.length) : registered;
   return ({ serverPath }) =>
     serverPath === undefined || basePath !== undefined ? documentBase : below(withoutDocumentPath, segmentsOf(serverPath));
+}
+
+/** As where the document of a server at `/shop` is at `/shop/docs/openapi.json`. */
+function beginsWith(registered: readonly string[], added: readonly string[]): boolean {
+  return added.length > 0 && registered.length > added.length && added.every((segment, index) => segment === registered[index]);
 }
 
 function longestOverlap(base: readonly string[], added: readonly string[]): number {
@@ -57,19 +71,39 @@ function sharedStart(document: JsonObject): readonly string[] {
   );
 }
 
-function documentPath(document: JsonObject): string {
-  if (!isSwagger(document)) return serverPathIn(document) ?? '/';
-  const basePath = ownValue(document, 'basePath');
-  return typeof basePath === 'string' ? pathOf(basePath.slice(0, urlCharacters)) : '/';
+/**
+ * The path of the document's server entry, relative to its own address (OpenAPI 3.1.1, section 4.6), where that is what counts: the address is all that is
+ * known of the server, or the entry has steps that only mean something there.
+ */
+function literalPath(document: JsonObject, { address, isItself }: DocumentPlace): string | undefined {
+  const stated = isSwagger(document) ? basePathIn(document) : serverUrlIn(document);
+  const isFollowed = stated !== undefined && (isItself || /^\.{1,2}(?:\/|$)/.test(stated.trim()));
+  return isFollowed ? pathOf(stated, address) : undefined;
 }
 
-/** The path of the first server entry of a document, a path item or an operation, its variables filled in. */
+function documentPath(document: JsonObject): string {
+  const stated = isSwagger(document) ? basePathIn(document) : serverUrlIn(document);
+  return stated === undefined ? '/' : pathOf(stated);
+}
+
+function basePathIn(document: JsonObject): string | undefined {
+  const basePath = ownValue(document, 'basePath');
+  return typeof basePath === 'string' ? basePath.slice(0, urlCharacters) : undefined;
+}
+
+/** The path of the first server entry of a document, a path item or an operation. */
 export function serverPathIn(owner: JsonObject): string | undefined {
+  const url = serverUrlIn(owner);
+  return url === undefined ? undefined : pathOf(url);
+}
+
+/** The first server entry, its variables filled in. */
+function serverUrlIn(owner: JsonObject): string | undefined {
   const servers = ownValue(owner, 'servers');
   const [first]: (JsonValue | undefined)[] = Array.isArray(servers) ? servers : [];
   const url = isJsonObject(first) ? ownValue(first, 'url') : undefined;
   if (!isJsonObject(first) || typeof url !== 'string') return undefined;
-  return pathOf(withVariables(url.slice(0, urlCharacters), ownValue(first, 'variables')));
+  return withVariables(url.slice(0, urlCharacters), ownValue(first, 'variables'));
 }
 
 /** `{name}` → the variable's default, else the first value it may have; a variable without either leaves nothing. */
@@ -82,13 +116,13 @@ function withVariables(url: string, variables: JsonValue | undefined): string {
   });
 }
 
-/** The path of an absolute, scheme-relative or relative URL, and of a host without a scheme (`localhost:3000/api`). */
-function pathOf(url: string): string {
+/** The path of an absolute, scheme-relative or relative URL (to `base`), and of a host without a scheme (`localhost:3000/api`). */
+function pathOf(url: string, base = 'http://host/'): string {
   const trimmed = url.trim();
   const withoutHost = /^(?:[^/?#]+:\d+|[^/?#]+\.[a-z]{2,})(?=\/|$)/i.exec(trimmed)?.[0];
   const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:)?\/\//i.test(trimmed);
   const relative = isAbsolute || withoutHost === undefined ? trimmed : trimmed.slice(withoutHost.length);
-  return URL.parse(relative, 'http://host/')?.pathname ?? '/';
+  return URL.parse(relative || '/', base)?.pathname ?? '/';
 }
 
 function segmentsOf(path: string): string[] {

@@ -20,6 +20,18 @@ export class CredentialRefused extends Error {
   }
 }
 
+/** There is no document at an address that answers. `isMissing`: nothing is. `page`: the text of what is there instead. */
+export class NoDocument extends Error {
+  readonly page: string | undefined;
+  readonly isMissing: boolean;
+
+  constructor(message: string, { page, isMissing = false, ...options }: ErrorOptions & { page?: string; isMissing?: boolean } = {}) {
+    super(message, options);
+    this.page = page;
+    this.isMissing = isMissing;
+  }
+}
+
 /** Where a document is fetched. `headers` are sent whatever the origin: for another origin than the server's the caller leaves credentials out. */
 export interface DocumentAddress {
   url: string;
@@ -30,7 +42,11 @@ export interface DocumentAddress {
   trust: Trust;
 }
 
+/** A page, a script or a configuration that names a document does so within these. */
+const pageBytes = 300_000;
 const usualPath = 'The document is usually at /openapi.json.';
+/** A server may have an endpoint at the address, for another method. */
+const missing: ReadonlySet<number> = new Set([404, 405, 410]);
 const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
 
 /** `path` may be a full URL; else it is joined to `url` with one slash, and may have a query. */
@@ -40,7 +56,7 @@ export function documentUrl(url: string, path: string): string {
   return `${origin}${withoutSlashesAtEnd(pathname)}/${path.replace(/^\/+/, '')}`;
 }
 
-type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
+export type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
 
 export interface LoadOptions {
   /** How it is opened. */
@@ -63,7 +79,7 @@ export async function loadDocument(
   const { job, takesFiles = false, known, reader } = options;
   const { signal } = reader;
   const url = documentUrl(address.url, address.path);
-  const shown = withoutSecrets(url);
+  const shown = withoutQuery(url);
   const fetched = await fetchBytes({ ...address, url }, send, { signal, known });
   if (fetched === undefined) return { type: 'unchanged' };
   const { bytes, headers, hash } = fetched;
@@ -73,7 +89,9 @@ export async function loadDocument(
     /^text\/html/i.test(headers['content-type'] ?? '') ||
     /^\s*<(?:!doctype|html)/i.test(new TextDecoder().decode(bytes.subarray(0, 200)))
   )
-    throw new Error(`${shown} is an HTML page and not the document, perhaps the page that displays it. ${usualPath}`);
+    throw new NoDocument(`${shown} is an HTML page and not the document, perhaps the page that displays it. ${usualPath}`, {
+      page: pageIn(bytes),
+    });
   const fetchFile: FetchFile = async (file) => {
     const answer = await fetchBytes({ ...address, url: file }, send, { signal });
     if (answer === undefined) throw new Error('the answer is empty');
@@ -84,8 +102,13 @@ export async function loadDocument(
     return { type: 'loaded', opened, version };
   } catch (error) {
     signal.throwIfAborted();
-    throw new Error(`${shown}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    const message = `${shown}: ${error instanceof Error ? error.message : String(error)}`;
+    throw new NoDocument(message, { cause: error, page: pageIn(bytes) });
   }
+}
+
+function pageIn(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes.subarray(0, pageBytes));
 }
 
 /** `hash`: SHA-256, in hexadecimal. */
@@ -101,7 +124,7 @@ async function fetchBytes(
   send: SendOutbound,
   { signal, known }: { signal: AbortSignal; known?: DocumentVersion | undefined },
 ): Promise<FetchedBytes | undefined> {
-  const shown = withoutSecrets(url);
+  const shown = withoutQuery(url);
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), limits.documentTimeoutMs);
   try {
@@ -143,7 +166,14 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   if (status === 304) return undefined;
   if (problem !== undefined) {
     const message = `${url} ${problem}${pageHint(url)}`;
-    throw status === 401 || status === 403 ? new CredentialRefused(status, message) : new Error(message);
+    throw status === 401 || status === 403
+      ? new CredentialRefused(status, message)
+      : new NoDocument(message, { isMissing: missing.has(status) });
+  }
+  // It never ends.
+  if (/^text\/event-stream/i.test(headers['content-type'] ?? '')) {
+    await discard(body);
+    throw new NoDocument(`${url} is a stream of events and not a document.`);
   }
   const hash = createHash('sha256');
   // Piece by piece: hashing a large document at once would block every stream.
@@ -160,13 +190,13 @@ async function discard(body: OutboundResponse['body']): Promise<void> {
 
 function statusProblem(status: number): string | undefined {
   if (status === 401 || status === 403) return `requires a credential (HTTP ${status}). Set "auth_type" and "key" of this connection.`;
-  if (status === 404)
-    return `does not exist (HTTP 404). ${usualPath} Set "path" if it is elsewhere (Litestar: "schema/openapi.json", NestJS: "api-json", springdoc: "v3/api-docs", ASP.NET: "openapi/v1.json").`;
+  if (missing.has(status)) return `does not exist (HTTP ${status}). ${usualPath}`;
   if (status >= 200 && status < 300) return undefined;
   return `answered with HTTP ${status}. Check whether the server works.`;
 }
 
-function withoutSecrets(url: string): string {
+/** The query may carry a key. */
+export function withoutQuery(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? 'The document' : `${parsed.origin}${parsed.pathname}`;
 }

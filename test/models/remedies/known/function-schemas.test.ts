@@ -27,7 +27,10 @@ function requestWith(tools: ToolSpec[]): ModelRequest {
 }
 
 /** Refuses as long as `refuse` finds a reason; keeps what it was offered. */
-function backendThat(refuse: (tools: readonly ToolSpec[]) => Error | undefined): { backend: ModelBackend; offers: (readonly ToolSpec[])[] } {
+function backendThat(refuse: (tools: readonly ToolSpec[]) => Error | undefined): {
+  backend: ModelBackend;
+  offers: (readonly ToolSpec[])[];
+} {
   const offers: (readonly ToolSpec[])[] = [];
   const backend: ModelBackend = generatedBy(async function* (request) {
     offers.push(request.tools);

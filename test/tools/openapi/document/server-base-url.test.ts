@@ -23,6 +23,7 @@ describe('the base URL of a document', () => {
     ['an overlap', withServer('/api/v1'), 'http://h/api', 'http://h/api/v1'],
     ['an overlap below a proxy’s prefix', withServer('/api/v1/'), 'http://h/proxy/api/', 'http://h/proxy/api/v1'],
     ['the longest overlap', withServer('/a/b/a/c'), 'http://h/a/b/a', 'http://h/a/b/a/c'],
+    ['what the registered path begins with', withServer('https://h/shop'), 'http://h/shop/api/tools', 'http://h/shop'],
     ['no overlap of half a segment', withServer('/api2'), 'http://h/api', 'http://h/api/api2'],
     ['another host, which is ignored', withServer('https://user:pw@evil.test:99/v2?x#y'), 'http://h', 'http://h/v2'],
     ['a scheme-relative host', withServer('//evil.test/v2'), 'http://h', 'http://h/v2'],
