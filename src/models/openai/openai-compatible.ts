@@ -5,6 +5,7 @@ import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/async/emit.ts';
+import { keepFor } from '../../shared/keep-last.ts';
 import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { emitAnswer } from '../answers/answer-stream.ts';
 import { findKind } from '../transport/answer-kind.ts';
@@ -95,10 +96,14 @@ export function clientOf(connection: OpenAiConnection, send: SendOutbound): Back
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
-function namesOf(request: ModelRequest): ReadonlySet<string> {
-  const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
-  return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
+function namesOf({ tools, callerTools }: ModelRequest): ReadonlySet<string> {
+  const own = namesOfOwn(tools);
+  if (callerTools.length === 0) return own;
+  const callers = callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
+  return new Set([...own, ...callers.filter((name) => typeof name === 'string')]);
 }
+
+const namesOfOwn = keepFor((tools: ModelRequest['tools']): ReadonlySet<string> => new Set(tools.map(({ name }) => name)));
 
 /** Anything but a number above 1 means one choice; the backend validates it. */
 function choicesOf(request: ModelRequest): number {

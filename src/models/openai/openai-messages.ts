@@ -4,7 +4,7 @@ import { withoutDerivedList } from '../../core/chat/derived-parameters.ts';
 import { withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
-import { toFunctionEntry } from '../transport/write-body.ts';
+import { toFunctionEntries } from '../transport/write-body.ts';
 
 /** The gateway's own keys of `stream_options`, which are never sent to a backend. */
 const ownStreamOptions = new Set(['include_events']);
@@ -15,7 +15,8 @@ const ownStreamOptions = new Set(['include_events']);
  */
 export function toChatBody(request: ModelRequest): JsonObject {
   const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(withoutDerivedList(request.parameters));
-  const tools = [...request.tools.map(toFunctionEntry), ...request.callerTools];
+  const own = toFunctionEntries(request.tools);
+  const tools = request.callerTools.length === 0 ? own : [...own, ...request.callerTools];
   return {
     ...parameters,
     model: request.model,

@@ -2,6 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isContainer, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { keepFor } from '../../shared/keep-last.ts';
 import { hasMoreTextThan } from '../../shared/text/text-length.ts';
 
 /** The JSON of the entries of functions. */
@@ -27,6 +28,9 @@ export function createEntryCache(toEntry: (spec: ToolSpec) => JsonObject): (spec
 /** A function as an entry of `tools` in chat completions. */
 export const toFunctionEntry = createEntryCache((spec) => ({ type: 'function', function: { ...spec } }));
 
+/** The entries of all functions: the same array for the same list of functions, so that their JSON is joined once. Nobody changes it. */
+export const toFunctionEntries = keepFor((tools: readonly ToolSpec[]): JsonObject[] => tools.map(toFunctionEntry));
+
 function isSame(one: ToolSpec, other: ToolSpec): boolean {
   return one.name === other.name && one.description === other.description && one.strict === other.strict;
 }
@@ -44,15 +48,13 @@ export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
   const { tools, ...others } = body;
   if (hasMoreTextThan(others, inPlaceCharacters)) return writeInTurns(body);
   if (!Array.isArray(tools) || tools.length === 0) return JSON.stringify(body);
-  // Not joined, which would copy the texts once more.
-  let text = JSON.stringify(others).slice(0, -1);
-  let separator = `${text === '{' ? '' : ','}"tools":[`;
-  for (const tool of tools) {
-    text += separator + ((isContainer(tool) ? texts.get(tool) : undefined) ?? JSON.stringify(tool));
-    separator = ',';
-  }
-  return `${text}]}`;
+  const text = JSON.stringify(others).slice(0, -1);
+  return `${text}${text === '{' ? '' : ','}"tools":[${entriesOf(tools)}]}`;
 }
+
+const entriesOf = keepFor((tools: readonly JsonValue[]): string =>
+  tools.map((tool) => (isContainer(tool) ? texts.get(tool) : undefined) ?? JSON.stringify(tool)).join(','),
+);
 
 async function writeInTurns(body: JsonObject): Promise<Uint8Array> {
   const written: Buffer[] = [];

@@ -1,4 +1,5 @@
 import type { ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
+import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { cutAhead } from './cut/cut-spec.ts';
 import { byName, costOf, offeredTokens, type NamedFunctions } from './named-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
@@ -9,7 +10,7 @@ export const chosenFunctions = 40;
 
 interface OfferOptions {
   /** The latest messages of the user, by which functions are chosen if there are too many. */
-  query: string;
+  query: () => string;
   /** Makes a search over a list of functions. Absent: the first functions are offered. */
   searchIn?: (specs: readonly ToolSpec[]) => Promise<FunctionSearch>;
 }
@@ -18,14 +19,16 @@ interface OfferOptions {
  * Offers all functions that fit what a model can handle. If there are more, those that the request names and those that fit the conversation best are
  * offered. The others are deferred: the `finder` tool finds them.
  */
-export async function offerTools(functions: NamedFunctions, { query, searchIn }: OfferOptions): Promise<ToolOffer> {
-  const { all, whole, describer } = functions;
-  if (whole !== undefined) {
-    if (describer !== undefined) await cutAhead([...whole.tools.values()]);
-    return whole;
-  }
+export function offerTools(functions: NamedFunctions, options: OfferOptions): MaybePromise<ToolOffer> {
+  const { whole, describer } = functions;
+  if (whole === undefined) return chooseTools(functions, options);
+  return describer === undefined ? whole : cutAhead([...whole.tools.values()]).then(() => whole);
+}
+
+async function chooseTools(functions: NamedFunctions, { query, searchIn }: OfferOptions): Promise<ToolOffer> {
+  const { all, describer } = functions;
   const search = await searchIn?.(functions.specs);
-  const matching = (await search?.(query, chosenFunctions)) ?? [];
+  const matching = (await search?.(query(), chosenFunctions)) ?? [];
   const offered = chooseWithin(functions, matching).flatMap((position) => all[position] ?? []);
   await cutAhead(offered.map(({ tool }) => tool));
   return {

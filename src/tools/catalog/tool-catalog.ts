@@ -38,6 +38,13 @@ export interface ToolCatalog extends ToolFinder {
   close(): void;
 }
 
+/** Out of which servers functions are selected, and for whom. */
+interface Selecting {
+  /** Every registered server. */
+  records: readonly ToolServerRecord[];
+  to: OfferedTo;
+}
+
 /** Combines all sources of functions into the offer of a request, and into the list of what a caller may use. */
 export function createToolCatalog({ sources, list, servers, mcp, requested, elapsed }: ToolCatalogOptions): ToolCatalog {
   const searchIn = createFunctionSearches();
@@ -47,11 +54,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   const connects = new WeakMap<ToolServerRecord, Candidate>();
 
   /** What the registered servers supply that the request selects. */
-  function supplyFromServers(
-    { toolIds }: ChatRequest,
-    run: RunContext,
-    { records, to }: { records: readonly ToolServerRecord[]; to: OfferedTo },
-  ): MaybePromise<ServerSupply> {
+  function supplyFromServers({ toolIds }: ChatRequest, run: RunContext, { records, to }: Selecting): MaybePromise<ServerSupply> {
     const selection = { records, revision: servers.revision(), toolIds, permitted: run.caller.tools, to };
     const known = keptServers.find(selection);
     if (known !== undefined) return known;
@@ -70,16 +73,14 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     });
   }
 
-  async function supply(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<Supplied> {
+  function supply(request: ChatRequest, run: RunContext, { records, to }: Selecting): MaybePromise<Supplied> {
     const { toolIds, toolServers, mcpServers = [] } = request;
-    const listing = list.all();
-    const records = listing instanceof Promise ? await listing : listing;
     const idsOf = (source: ToolSource): string[] | undefined => toolIds?.filter((toolId) => sourceOf(toolId, sources) === source);
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
     // None of these throws before it returns a promise: the promises of the others would be left without a handler.
     const fromServers = supplyFromServers(request, run, { records, to });
-    const supplying = allThere<readonly SuppliedFunctions[]>([
+    const fromOthers = allThere<readonly SuppliedFunctions[]>([
       allThere(sources.map((source) => source.supplyFor(idsOf(source), run, request))),
       toolServers.length === 0 ? [] : openRequestServers(request, run, { ...requested, sessionServerAt }),
       mcpServers.length === 0
@@ -89,25 +90,26 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
             isRegistered: (id) => records.some((record) => record.id === id),
           }),
     ]);
-    const areThere = !(fromServers instanceof Promise) && !(supplying instanceof Promise);
-    const [registered, others] = areThere ? [fromServers, supplying] : await Promise.all([fromServers, supplying]);
-    const [fromSources = [], apis = [], mcpPeers = []] = others;
-    return { fromSources, registered, requested: [...apis, ...mcpPeers].map(markAsRequested) };
+    const together = (registered: ServerSupply, [fromSources = [], apis = [], peers = []]: Awaited<typeof fromOthers>): Supplied => ({
+      fromSources,
+      registered,
+      requested: [...apis, ...peers].map(markAsRequested),
+    });
+    return fromServers instanceof Promise || fromOthers instanceof Promise
+      ? Promise.all([fromServers, fromOthers]).then((both) => together(...both))
+      : together(fromServers, fromOthers);
   }
 
-  async function makeOffer(request: ChatRequest, run: RunContext, to: OfferedTo): Promise<ToolOffer> {
-    const supplied = await supply(request, run, to);
-    const naming = keptOffers.nameFunctions(supplied, request.callerFunctions);
-    const functions = naming instanceof Promise ? await naming : naming;
-    const offer = await offerTools(functions, {
-      query: functions.whole === undefined ? latestQuestions(request.messages) : '',
-      searchIn: (specs) => searchIn(specs, run.caller.id),
-    });
-    const { fromSources, registered, requested: fromRequest } = supplied;
-    const warnings = [...warningsOf(fromSources), ...registered.warnings, ...warningsOf(fromRequest)];
-    if (warnings.length === 0 && request.listsMcpTools !== true) return offer;
-    const mcpLists = fromRequest.flatMap((functions) => functions.list ?? []);
-    return { ...offer, ...(request.listsMcpTools === true && { lists: mcpLists }), warnings: [...warnings, ...offer.warnings] };
+  /** Waits for nothing as long as all that it needs is kept. */
+  function makeOffer(request: ChatRequest, run: RunContext, to: OfferedTo): MaybePromise<ToolOffer> {
+    const supplying = whenThere(list.all(), (records) => supply(request, run, { records, to }));
+    return whenThere(supplying, (supplied) =>
+      whenThere(keptOffers.nameFunctions(supplied, request.callerFunctions), (functions) => {
+        const query = (): string => latestQuestions(request.messages);
+        const offering = offerTools(functions, { query, searchIn: (specs) => searchIn(specs, run.caller.id) });
+        return whenThere(offering, (offer) => withWarnings(offer, supplied, request));
+      }),
+    );
   }
 
   /** The same object for the same record, so that a list with it can be kept. */
@@ -139,6 +141,13 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     forgetAllOf: (ownerId) => lists.forgetAllOf(ownerId),
     close: () => lists.close(),
   };
+}
+
+function withWarnings(offer: ToolOffer, { fromSources, registered, requested }: Supplied, { listsMcpTools }: ChatRequest): ToolOffer {
+  const warnings = [...warningsOf(fromSources), ...registered.warnings, ...warningsOf(requested)];
+  if (warnings.length === 0 && listsMcpTools !== true) return offer;
+  const lists = requested.flatMap((functions) => functions.list ?? []);
+  return { ...offer, ...(listsMcpTools === true && { lists }), warnings: [...warnings, ...offer.warnings] };
 }
 
 function warningsOf(supplied: readonly SuppliedFunctions[]): Warning[] {

@@ -29,7 +29,7 @@ const searches = createFunctionSearches();
 const searchIn = (specs: readonly ToolSpec[]) => searches(specs, 'ada');
 
 async function offerOf(groups: Candidate[][], query = '', callerNames: string[] = []): Promise<ToolOffer> {
-  return offerTools(await nameFunctions(groups, callerNames), { query, searchIn });
+  return offerTools(await nameFunctions(groups, callerNames), { query: () => query, searchIn });
 }
 
 const ask = (tool: Tool | undefined, query: string) => {

@@ -71,7 +71,7 @@ async function open(
     supplied.map(({ candidates }) => candidates),
     [],
   );
-  const offer = await offerTools(functions, { query: '' });
+  const offer = await offerTools(functions, { query: () => '' });
   return {
     tools: [...offer.tools.values()],
     count: supplied.flatMap(({ candidates }) => candidates).length,
