@@ -87,7 +87,7 @@ it('names a function in another way where the caller has one of its name', async
 it('is told apart by the names that callers bring, whatever is in them', async () => {
   const { offerFor } = startTools();
   await offerFor();
-  const own = (name: string): { name: string; wire: object } => ({ name, wire: {} });
+  const own = (name: string): CallerFunction => ({ name, wire: {} });
   expect(names(await offerFor({ callerFunctions: [own('now route')] }))).toEqual(['now', 'zone', 'route']);
   const offer = await offerFor({ callerFunctions: [own('now'), own('route')] });
   expect(names(offer)).toEqual([expect.stringMatching(/^now_[0-9a-f]{6}$/), 'zone', expect.stringMatching(/^route_[0-9a-f]{6}$/)]);
