@@ -2,6 +2,7 @@ import { limits } from '../../core/limits.ts';
 import { damagedCall, entriesTo, entryTo, noCall, type Entries, type ReadEntry, type Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
 import { emphasis, innerBlocks, type BlockMark } from './block-marks.ts';
+import { withoutLostArguments } from './forms/call-members.ts';
 import { readJsonCalls, readQuotedJson, visibleName } from './forms/json-calls.ts';
 import { namedOpenings, readNamedCall } from './forms/named-calls.ts';
 import { readServerCall, serverOpenings } from './forms/server-calls.ts';
@@ -109,7 +110,12 @@ export class BlockReader {
       const damaged = skipDamaged(this.#context, this.#enclosure, { position, failedAt: reading.at });
       if (damaged !== undefined) return entriesTo(damaged.end, [...this.#entries, ...damaged.entries]);
     }
-    if (reading.type !== 'entries') return this.#isRead ? entriesTo(this.#end, this.#entries) : reading;
+    if (reading.type !== 'entries') {
+      const last = this.#entries.at(-1);
+      if (reading.type === 'data' && last !== undefined && this.#enclosure.closes.length > 0)
+        this.#entries.splice(-1, 1, withoutLostArguments(last));
+      return this.#isRead ? entriesTo(this.#end, this.#entries) : reading;
+    }
     for (const entry of reading.entries)
       this.#entries.push(this.#entries.length < limits.callsPerRound ? entry : damagedCall('too_large', entry.text, entry.name));
     this.#isRead = true;

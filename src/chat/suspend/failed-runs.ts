@@ -33,6 +33,8 @@ export class FailedRuns {
   readonly #options: FailedRunsOptions;
   /** When the last failed run of a caller expires. */
   readonly #expiries = new Map<string, number>();
+  /** Each request is hashed once: it is compared with every later one that comes while it is answered. */
+  readonly #keys = new WeakMap<ChatRequest, Promise<string>>();
 
   constructor(options: FailedRunsOptions) {
     this.#options = options;
@@ -49,7 +51,9 @@ export class FailedRuns {
   }
 
   keyOf(callerId: string, request: ChatRequest): Promise<string> {
-    return this.#options.keyOf(callerId, request);
+    const key = this.#keys.get(request) ?? this.#options.keyOf(callerId, request);
+    this.#keys.set(request, key);
+    return key;
   }
 
   /** `request`: as the client has sent it. `behind`: the failed run that this one continues. */

@@ -6,8 +6,9 @@ import { withoutBrought } from './without-brought.ts';
 import type { ServerSupply } from './kept-servers.ts';
 import { nameFunctions, type CandidateGroups, type NamedFunctions } from './named-functions.ts';
 
-/** Functions in all kept offers together; those of one offer take about half a kilobyte each. */
+/** Functions in all kept offers together; those of one offer take about half a kilobyte each, and so much text of a request counts as one. */
 const keptFunctions = 50_000;
+const charactersOfFunction = 512;
 
 /** The functions that a request may be offered, by who supplies them. */
 export interface Supplied {
@@ -27,7 +28,7 @@ interface Kept {
 export class KeptOffers {
   readonly #kept = new LRUCache<string, Kept>({
     maxSize: keptFunctions,
-    sizeCalculation: ({ functions }) => functions.all.length + 1,
+    sizeCalculation: ({ functions }, key) => functions.all.length + 1 + Math.ceil(key.length / charactersOfFunction),
   });
 
   nameFunctions(given: Supplied, callerFunctions: readonly CallerFunction[]): MaybePromise<NamedFunctions> {
@@ -36,7 +37,7 @@ export class KeptOffers {
     const { registered, requested } = supplied;
     if (requested.length > 0 || registered.id === undefined) return nameFunctions(inPrecedence(supplied), callerNames);
     const fromSources = supplied.fromSources.flatMap(({ candidates }) => candidates);
-    const key = `${registered.id} ${fromSources.length} ${callerNames.join(' ')}`;
+    const key = JSON.stringify([registered.id, fromSources.length, callerNames]);
     const known = this.#kept.get(key);
     const isSame =
       known?.registered === registered &&

@@ -19,23 +19,33 @@ interface Brought {
  */
 export function withoutBrought(candidates: readonly Candidate[], callerFunctions: readonly CallerFunction[]): readonly Candidate[] {
   if (callerFunctions.length === 0) return candidates;
-  const own = byWantedName(candidates);
+  const { named, longest } = byWantedName(candidates);
   const brought = new Set<Candidate>();
-  for (const [name, entries] of broughtByName(callerFunctions)) {
-    for (const candidate of own.get(name) ?? []) if (entries.some((entry) => isSame(entry, candidate))) brought.add(candidate);
+  for (const [name, entries] of broughtByName(callerFunctions, longest)) {
+    for (const candidate of named.get(name) ?? []) if (entries.some((entry) => isSame(entry, candidate))) brought.add(candidate);
   }
   return brought.size === 0 ? candidates : candidates.filter((candidate) => !brought.has(candidate));
 }
 
-const byWantedName = keepFor((candidates: readonly Candidate[]): ReadonlyMap<string, Candidate[]> =>
-  Map.groupBy(candidates, ({ wanted }) => wanted),
-);
+interface NamedCandidates {
+  named: ReadonlyMap<string, Candidate[]>;
+  /** Characters of the longest name. */
+  longest: number;
+}
 
-function broughtByName(callerFunctions: readonly CallerFunction[]): Map<string, Brought[]> {
+const byWantedName = keepFor((candidates: readonly Candidate[]): NamedCandidates => {
+  const named = Map.groupBy(candidates, ({ wanted }) => wanted);
+  return { named, longest: named.keys().reduce((most, { length }) => Math.max(most, length), 0) };
+});
+
+/** By each end of a name that may be the name of a candidate: a client's own name may have millions of parts. */
+function broughtByName(callerFunctions: readonly CallerFunction[], longest: number): Map<string, Brought[]> {
   const byName = new Map<string, Brought[]>();
   for (const { name, wire: entry } of callerFunctions) {
     const wire = isJsonObject(entry['function']) ? entry['function'] : {};
-    const ends = [0, ...Array.from(name.matchAll(separator), ({ index, 0: text }) => index + text.length)];
+    const start = Math.max(0, name.length - longest - 1);
+    const parts = name.slice(start).matchAll(separator);
+    const ends = [0, ...Array.from(parts, ({ index, 0: text }) => start + index + text.length)];
     for (const end of ends) {
       const wanted = name.slice(end);
       const known = byName.get(wanted);

@@ -1,5 +1,5 @@
-import { afterEach, expect, it } from 'vitest';
-import type { ChatRequest } from '../../../src/core/chat/chat.ts';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { CallerFunction, ChatRequest } from '../../../src/core/chat/chat.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { ToolOffer } from '../../../src/core/tools/tool.ts';
 import type { Tools } from '../../../src/app/compose/compose-tools.ts';
@@ -82,6 +82,40 @@ it('names a function in another way where the caller has one of its name', async
     expect(offer.warnings.map(({ code }) => code)).toEqual(['function_renamed']);
     expect(names(await offerFor()).at(-1)).toBe('route');
   }
+});
+
+it('is told apart by the names that callers bring, whatever is in them', async () => {
+  const { offerFor } = startTools();
+  await offerFor();
+  const own = (name: string): CallerFunction => ({ name, wire: {} });
+  expect(names(await offerFor({ callerFunctions: [own('now route')] }))).toEqual(['now', 'zone', 'route']);
+  const offer = await offerFor({ callerFunctions: [own('now'), own('route')] });
+  expect(names(offer)).toEqual([expect.stringMatching(/^now_[0-9a-f]{6}$/), 'zone', expect.stringMatching(/^route_[0-9a-f]{6}$/)]);
+});
+
+it('is kept only with as much text of a request as fits', async () => {
+  const { offerFor } = startTools();
+  await offerFor();
+  const offerBeside = (characters: number): Promise<ToolOffer> =>
+    offerFor({ callerFunctions: [{ name: 'x'.repeat(characters), wire: {} }] });
+  expect(await offerBeside(10)).toBe(await offerBeside(10));
+  expect(await offerBeside(30_000_000)).not.toBe(await offerBeside(30_000_000));
+});
+
+it('leaves out a function that a client brings behind any number of other parts of a name, in as many steps', async () => {
+  const { offerFor } = startTools();
+  const [route] = [...(await offerFor({ toolIds: ['server:maps'] })).tools.values()];
+  const { description, parameters } = route?.spec ?? {};
+  const stepsWith = async (parts: number): Promise<number> => {
+    const name = `${'a.'.repeat(parts)}route`;
+    const brought = { name, wire: { type: 'function', function: { name, description, parameters } } } as CallerFunction;
+    const steps = vi.spyOn(Map.prototype, 'set');
+    expect(names(await offerFor({ callerFunctions: [brought] }))).toEqual(['now', 'zone']);
+    const count = steps.mock.calls.length;
+    steps.mockRestore();
+    return count;
+  };
+  expect(await stepsWith(50_000)).toBeLessThan((await stepsWith(50)) + 50);
 });
 
 it('is searched without being indexed again, and chosen by each question', async () => {

@@ -5,43 +5,10 @@ import { cutOff, tooFar } from '../answer-text.ts';
 import { findJsonExtent, type JsonExtent } from './json-extent.ts';
 import { parseStrictly } from '../parse-json.ts';
 import { parseTolerantly, toArguments } from '../parse-tolerantly.ts';
-import { speaksAgainst } from '../meant-calls.ts';
+import { argumentKeys, hasOtherArguments, hasReservation, listKeys, nameKeys, withoutLostArguments } from './call-members.ts';
 import { parsePythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
 import { maxMendable } from '../repair-json.ts';
-
-const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
-const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
-const listKeys = ['tool_calls', 'tool_call', 'function_calls', 'function_call', 'toolCalls', 'toolCall'] as const;
-
-/** Members beside a call that say nothing about whether it is meant. */
-const plainKeys: ReadonlySet<string> = new Set([
-  ...argumentKeys,
-  ...nameKeys,
-  ...listKeys,
-  'type',
-  'id',
-  'index',
-  'call_id',
-  'tool_call_id',
-  'role',
-  'required',
-  'score',
-  'confidence',
-  'query',
-  'language',
-]);
-/** The model explains itself: only what speaks against the call counts. */
-const explanation =
-  /^(?:thoughts?|thinking|reason(?:ing)?|rationale|explanation|analysis|description|summary|content|message|response|answer)$/;
-
-/** Whether members beside a call may take it back, put it off or only propose it. */
-function hasReservation(value: JsonObject): boolean {
-  return Object.entries(value).some(([key, member]) => {
-    if (plainKeys.has(key) || member === null || member === '') return false;
-    return !(explanation.test(key) && typeof member === 'string') || speaksAgainst(member);
-  });
-}
 
 function withReservation(entries: ReadEntry[] | undefined): ReadEntry[] | undefined {
   return entries?.map((entry) => (entry.type === 'call' ? { ...entry, hasReservation: true } : entry));
@@ -221,12 +188,16 @@ function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | unde
 
 /** An empty list is an explicit empty selection; a list with members but without calls is undefined. */
 function callsOfList(list: JsonValue[], source: ValueSource): ReadEntry[] | undefined {
+  let hasOthers = false;
   const calls = list.flatMap((entry) => {
     const ofEntry = list.length === 1 ? source : { ...source, text: JSON.stringify(entry) };
     if (typeof entry === 'string') return callOfString(entry, ofEntry) ?? [];
-    return isJsonObject(entry) ? (callsOfObject(entry, ofEntry) ?? []) : [];
+    const ofObject = isJsonObject(entry) ? callsOfObject(entry, ofEntry) : undefined;
+    hasOthers ||= ofObject === undefined && isJsonObject(entry);
+    return ofObject ?? [];
   });
-  return list.length > 0 && calls.length === 0 ? undefined : calls;
+  if (list.length > 0 && calls.length === 0) return undefined;
+  return hasOthers ? calls.map(withoutLostArguments) : calls;
 }
 
 function callsOfObject(value: JsonObject, source: ValueSource): ReadEntry[] | undefined {
@@ -237,7 +208,12 @@ function callsOfObject(value: JsonObject, source: ValueSource): ReadEntry[] | un
 
 function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undefined {
   const nested = ownValue(value, 'function');
-  if (isJsonObject(nested)) return callOfObject(nested, { ...source, isMarked: true });
+  if (isJsonObject(nested)) {
+    const { function: _nested, ...others } = value;
+    const isNamed = nameKeys.some((key) => typeof ownValue(nested, key) === 'string');
+    // Some models write the arguments beside the function.
+    return callOfObject(isNamed ? { ...others, ...nested } : nested, { ...source, isMarked: true });
+  }
   const names = nameKeys.map((key) => ownValue(value, key)).filter((other) => typeof other === 'string');
   if (names[0] === undefined) return undefined;
   const name = plainName(names[0]);
@@ -249,7 +225,13 @@ function callOfObject(value: JsonObject, source: ValueSource): ReadEntry | undef
   const namesAnother = names.some((other) => plainName(other) !== name && isKnown(plainName(other)) && isKnown(name));
   if (namesAnother || keys.some((key) => !isDeepStrictEqual(value[key], args)))
     return damagedCall('ambiguous', source.text, name === '' ? undefined : name);
-  return callOfArguments(name, args ?? null, source);
+  const call = callOfArguments(name, args ?? null, source);
+  const { context } = source;
+  const isLost =
+    call.type === 'call' &&
+    Object.keys(call.arguments).length === 0 &&
+    hasOtherArguments(value, name, { context, isStated: args !== undefined && args !== null && args !== '' });
+  return isLost ? damagedCall('malformed', source.text, name) : call;
 }
 
 /** A function's definition rather than a call: models list their tools on request. */

@@ -96,6 +96,9 @@ export function readTagCall(context: ReadContext, at: number): Reading {
   const head = readTag(input, at + form.open.length, form);
   if (typeof head !== 'object') return noCall(at + 1);
   const call = { at, form, name: plainName(head.name) };
+  // `<invoke name="f" a="1">`: attributes are not read.
+  if (Array.from(head.attributes.matchAll(attribute)).some(([, key = '']) => context.takes(call.name, [key])))
+    return skipDamaged(input, call);
   if (form.elementMark !== undefined) return readElementCall(context, call, head.end);
   const { json } = form;
   const mark = json === undefined ? undefined : input.firstOf([json.open], input.skipSpace(head.end));
@@ -210,6 +213,8 @@ function nameIn(text: string, at: number, { nameEnd }: TagForm): string {
 const cdata = { open: '<![CDATA[', close: ']]>' };
 /** Attributes that say that a value is text. */
 const statedText = /\b(?:string="true"|type="string")/;
+
+const attribute = /([\w-]{1,64})\s{0,9}=/g;
 
 function readTag(
   input: AnswerText,
