@@ -30,7 +30,15 @@ const changes: Readonly<Record<string, (lists: ChangedLists) => void>> = {
 function serverOf(lists: ChangedLists): Server {
   const server = new Server(
     { name: 'example', version: '1' },
-    { capabilities: { tools: { listChanged: true }, resources: {}, prompts: { listChanged: true }, completions: {}, logging: {} } },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { subscribe: true },
+        prompts: { listChanged: true },
+        completions: {},
+        logging: {},
+      },
+    },
   );
   server.setRequestHandler('tools/list', () => ({
     tools: [

@@ -66,7 +66,7 @@ function announceChanges(registry: Registry, publish: OfferChanges['publish']): 
     replaceToolServers: (records) => announced(registry.replaceToolServers(records)),
     async changeKey(record) {
       await registry.changeKey(record);
-      publish({ lists, ownerId: record.id });
+      publish({ lists, ownerId: record.id, hasOtherRights: true });
     },
   };
 }

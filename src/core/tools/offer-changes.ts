@@ -6,6 +6,8 @@ export interface OfferChange {
   lists: readonly OfferList[];
   /** The key with its people, or the one of them, whose lists these are; absent: everybody's. */
   ownerId?: string | undefined;
+  /** The key itself has other rights. */
+  hasOtherRights?: true;
   /** Ids of the other gateways that told it, nearest first. */
   gateways?: readonly string[];
 }

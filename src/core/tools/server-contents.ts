@@ -32,6 +32,14 @@ interface WantedCompletion {
   context?: { arguments?: Record<string, string> };
 }
 
+/** Who has subscribed to a resource. */
+export interface ResourceWatcher {
+  /** The resource may have changed. */
+  onUpdated: () => void;
+  /** There is nothing more to come: the caller may not read it any more, or its server is gone or does not tell. */
+  onEnded: () => void;
+}
+
 /**
  * The contents of the registered MCP servers that a caller may use. The URI of a resource is `toolwharf://<server id>/<its own URI>`, the name of a
  * prompt `<server id>/<its own name>`. Parameters and results are those of MCP's requests.
@@ -46,6 +54,8 @@ export interface ServerContents {
    * The interface of a function that the caller may use (MCP Apps): it needs no permission of its own, but may be blocked.
    */
   readView(view: AppView, asker: ContentsAsker): Promise<JsonObject>;
+  /** Subscribes to a resource until the signal is aborted. */
+  watch(uri: string, asker: ContentsAsker, watcher: ResourceWatcher): Promise<void>;
   prompt(name: string, args: Record<string, string> | undefined, asker: ContentsAsker): Promise<JsonObject>;
   complete(wanted: WantedCompletion, asker: ContentsAsker): Promise<JsonObject>;
 }

@@ -1,8 +1,16 @@
 import { createMcpHandler, type McpServerFactory } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import { chainKey } from '../../core/tools/gateway-chain.ts';
-import type { OfferChange, OfferChanges, OfferList } from '../../core/tools/offer-changes.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { OfferChange, OfferChanges } from '../../core/tools/offer-changes.ts';
+import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { createOwnedEntries } from './owned-entries.ts';
+import {
+  createSessionSubscriptions,
+  mcpSubscriptionsPerCaller,
+  type ResourceSubscriptions,
+  type SessionSubscriptions,
+} from './resource-subscriptions.ts';
 
 /** Streams of one caller: an application has one for each of its windows, and a key may serve several applications. */
 export const mcpChangeStreamsPerCaller = 100;
@@ -10,7 +18,7 @@ export const mcpChangeStreamsPerCaller = 100;
 const mcpChangeStreams = 1_000;
 
 interface ListeningRequest {
-  owner: string;
+  caller: Caller;
   /** Aborted when the client has left. */
   signal: AbortSignal;
 }
@@ -18,9 +26,12 @@ interface ListeningRequest {
 /** The streams on which clients are told that their lists have changed. */
 export interface ChangeStreams {
   /** A client of the protocol versions of 2025 opens one with a GET. Undefined if the caller has too many. */
-  open(request: ListeningRequest): Response | undefined;
-  /** A client of newer versions opens one with `subscriptions/listen`. `serve`: answers that request. */
-  listen(request: ListeningRequest, serve: (handler: ReturnType<typeof createMcpHandler>) => Promise<Response>): Promise<Response>;
+  open(request: ListeningRequest & { updates?: Pick<SessionSubscriptions, 'attach'> }): Response | undefined;
+  /** A client of newer versions opens one with `subscriptions/listen`, its message. `serve`: answers it, without resources that are not subscribed to. */
+  listen(
+    request: ListeningRequest & { message: JsonObject },
+    serve: (handler: ReturnType<typeof createMcpHandler>, message: JsonObject) => Promise<Response>,
+  ): Promise<Response>;
   /** Ends those of a key and its people, or of one of them. */
   closeAllOf(ownerId: string): void;
   close(): void;
@@ -29,23 +40,25 @@ export interface ChangeStreams {
 interface ChangeStreamsOptions {
   changes: Pick<OfferChanges, 'subscribe'>;
   factory: McpServerFactory;
+  subscriptions: ResourceSubscriptions;
   gatewayId: string;
   newId: () => string;
   /** Aborted when the gateway begins to shut down, which would wait for these streams. */
   draining: AbortSignal;
 }
 
-export function createChangeStreams({ changes, factory, gatewayId, newId, draining }: ChangeStreamsOptions): ChangeStreams {
+export function createChangeStreams({ changes, factory, subscriptions, gatewayId, newId, draining }: ChangeStreamsOptions): ChangeStreams {
   const streams = createOwnedEntries<() => void>({ perOwner: Number.POSITIVE_INFINITY, total: mcpChangeStreams, end: (end) => end() });
   const mayOpen = (owner: string): boolean => !draining.aborted && streams.countOf(owner) < mcpChangeStreamsPerCaller;
 
   /** Remembers a stream until its client leaves. */
-  function keep({ owner, signal }: ListeningRequest, end: () => void): void {
+  function keep({ caller, signal }: ListeningRequest, end: () => void): () => void {
     const id = newId();
-    streams.add(id, owner, end);
+    streams.add(id, caller.id, end);
     const leave = (): void => streams.end(id);
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
+    return leave;
   }
 
   const close = (): void => streams.endWhere(() => true);
@@ -53,24 +66,45 @@ export function createChangeStreams({ changes, factory, gatewayId, newId, draini
 
   return {
     open(request) {
-      if (!mayOpen(request.owner)) return undefined;
-      const { body, end } = streamOfChanges((tell) => changes.subscribe(request.owner, tell), gatewayId);
+      const { caller, updates } = request;
+      if (!mayOpen(caller.id)) return undefined;
+      const { body, end } = streamOfChanges((tell) => {
+        const leave = changes.subscribe(caller.id, (change) => {
+          for (const list of change.lists) tell({ method: `notifications/${list}/list_changed`, params: paramsOf(change, gatewayId) });
+        });
+        const detach = updates?.attach((uri) => tell({ method: 'notifications/resources/updated', params: { uri } }));
+        return () => {
+          leave();
+          detach?.();
+        };
+      });
       keep(request, end);
       return new Response(body, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform' } });
     },
-    listen(request, serve) {
+    async listen(request, serve) {
+      const { caller, message } = request;
+      const updates = createSessionSubscriptions(subscriptions, () => leave());
       const bus = {
         publish: () => undefined,
-        subscribe: (tell: Parameters<NonNullable<NonNullable<Parameters<typeof createMcpHandler>[1]>['bus']>['subscribe']>[0]) =>
-          changes.subscribe(request.owner, (change) => {
+        subscribe(tell: Parameters<NonNullable<NonNullable<Parameters<typeof createMcpHandler>[1]>['bus']>['subscribe']>[0]) {
+          const detach = updates.attach((uri) => tell({ kind: 'resource_updated', uri }));
+          const unsubscribe = changes.subscribe(caller.id, (change) => {
             for (const list of change.lists) tell({ kind: `${list}_list_changed`, params: paramsOf(change, gatewayId) });
-          }),
+          });
+          return () => {
+            detach();
+            unsubscribe();
+          };
+        },
       };
       // A handler of the SDK has one bus for all callers, so each stream has its own. It refuses the request if there may be no further stream.
-      const maxSubscriptions = mayOpen(request.owner) ? 1 : 0;
+      const maxSubscriptions = mayOpen(caller.id) ? 1 : 0;
       const handler = createMcpHandler(factory, { bus, maxSubscriptions, keepAliveMs: limits.keepAliveMs });
-      keep(request, () => void handler.close());
-      return serve(handler);
+      const leave = keep(request, () => {
+        updates.end();
+        void handler.close();
+      });
+      return serve(handler, maxSubscriptions === 0 ? message : await subscribeTo(message, (uri) => updates.subscribe(uri, caller)));
     },
     closeAllOf: (ownerId) => streams.endAllOf(ownerId),
     close,
@@ -82,27 +116,37 @@ function paramsOf({ gateways = [] }: OfferChange, gatewayId: string): { _meta: {
   return { _meta: { [chainKey]: [gatewayId, ...gateways] } };
 }
 
+/** A message that listens, with those of its resources that could be subscribed to: the client is told which. */
+async function subscribeTo(message: JsonObject, subscribe: (uri: string) => Promise<void>): Promise<JsonObject> {
+  const { params } = message;
+  const wanted = isJsonObject(params) ? params['notifications'] : undefined;
+  if (!isJsonObject(params) || !isJsonObject(wanted) || !Array.isArray(wanted['resourceSubscriptions'])) return message;
+  const uris = [...new Set(wanted['resourceSubscriptions'].filter((uri) => typeof uri === 'string'))].slice(0, mcpSubscriptionsPerCaller);
+  const results = await Promise.allSettled(uris.map(subscribe));
+  const resourceSubscriptions = uris.filter((_uri, index) => results[index]?.status === 'fulfilled');
+  return { ...message, params: { ...params, notifications: { ...wanted, resourceSubscriptions } } };
+}
+
 /** Server-sent events. To a client that reads slowly, what it has missed is told once. */
-function streamOfChanges(
-  subscribe: (tell: (change: OfferChange) => void) => () => void,
-  gatewayId: string,
-): { body: ReadableStream<Uint8Array>; end: () => void } {
+function streamOfChanges(subscribe: (tell: (message: { method: string; params: JsonObject }) => void) => () => void): {
+  body: ReadableStream<Uint8Array>;
+  end: () => void;
+} {
   const encoder = new TextEncoder();
-  const unread = new Map<OfferList, OfferChange>();
+  /** By what a later one replaces. */
+  const unread = new Map<string, JsonObject>();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   function write(): void {
     if (controller === undefined || (controller.desiredSize ?? 0) <= 0) return;
-    const texts = Array.from(unread, ([list, change]) => {
-      const message = { jsonrpc: '2.0', method: `notifications/${list}/list_changed`, params: paramsOf(change, gatewayId) };
-      return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
-    });
+    const texts = Array.from(unread.values(), (message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`);
     unread.clear();
     if (texts.length > 0) controller.enqueue(encoder.encode(texts.join('')));
   }
 
-  const unsubscribe = subscribe((change) => {
-    for (const list of change.lists) unread.set(list, change);
+  const unsubscribe = subscribe(({ method, params }) => {
+    const { uri } = params;
+    unread.set(typeof uri === 'string' ? `${method} ${uri}` : method, { jsonrpc: '2.0', method, params });
     write();
   });
   const keepAlive = setInterval(() => {

@@ -19,6 +19,7 @@ import type { ListedTool, ToolFinder } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { appViewsOf, withViewUris } from './app-views.ts';
 import { askerOf } from './mcp-request.ts';
+import type { SessionSubscriptions } from './resource-subscriptions.ts';
 
 /** Answers the requests for resources, templates, prompts, and completions of their arguments. */
 export function handleContents(server: Server, contents: ServerContents, tools: Pick<ToolFinder, 'list'>): void {
@@ -63,8 +64,27 @@ export function handleContents(server: Server, contents: ServerContents, tools: 
   });
 }
 
+/** Of a session: in the protocol versions of 2025 clients subscribe with a request. */
+export function handleSubscriptions(server: Server, subscriptions: SessionSubscriptions): void {
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }, context) => {
+    const notFound = (): ProtocolError => new ResourceNotFoundError(uri.slice(0, limits.mcpUriCharacters));
+    await translated(() => subscriptions.subscribe(uri, askerOf(context).caller), notFound);
+    return {};
+  });
+  server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+    subscriptions.unsubscribe(uri);
+    return {};
+  });
+}
+
 /** With these the caller learns that the request was wrong; with all others, that the server or the gateway has failed. */
-const mistakes: ReadonlySet<string> = new Set(['not_found', 'invalid_request', 'upstream_rejected', 'payload_too_large']);
+const mistakes: ReadonlySet<string> = new Set([
+  'not_found',
+  'invalid_request',
+  'upstream_rejected',
+  'payload_too_large',
+  'rate_limit_exceeded',
+]);
 
 /** A server's answer is passed on without a check. */
 async function resultOf<Result>(work: () => Promise<JsonObject>, notFound?: () => ProtocolError): Promise<Result> {

@@ -14,7 +14,7 @@ import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { appViewsOf } from './app-views.ts';
 import { createChangeStreams } from './change-streams.ts';
-import { handleContents } from './mcp-contents-handlers.ts';
+import { handleContents, handleSubscriptions } from './mcp-contents-handlers.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { askInSession } from './ask-in-session.ts';
 import { askerOf, type McpRequestInfo, type SentPage } from './mcp-request.ts';
@@ -23,6 +23,7 @@ import { createParkedCalls, type CallReader, type CallToPark, type ParkedCalls }
 import { createMcpLogLevels, logLevels, type LogLevel, type McpLogLevels } from './mcp-log-levels.ts';
 import { createMcpProgress, type McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
+import { createResourceSubscriptions, type SessionSubscriptions } from './resource-subscriptions.ts';
 import { createListedTexts, type ListedTexts } from '../listed-texts.ts';
 import { toMcpResult, toMcpTool } from './mcp-result.ts';
 import type { OfferChanges } from '../../core/tools/offer-changes.ts';
@@ -61,24 +62,30 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
   const texts = createListedTexts(['tools'], (tool, listed) => ({
     tools: JSON.stringify(toMcpTool(tool, gatewayId, appViewsOf(listed))),
   }));
-  const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked, texts });
+  const parts = { ...options, levels, parked, texts };
+  const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, parts);
   const stateless = createMcpHandler(factory, { keepAliveMs: limits.keepAliveMs });
-  const sessions = createMcpSessions({ createServer: () => factory({ era: 'legacy' }), newId, now });
-  const streams = createChangeStreams({ ...options, factory });
+  const subscriptions = createResourceSubscriptions(options);
+  const sessions = createMcpSessions({ createServer: (own) => createServer('legacy', parts, own), subscriptions, newId, now });
+  const streams = createChangeStreams({ ...options, factory, subscriptions });
 
   async function answer(request: Request, { info, parsedBody }: { info: McpRequestInfo; parsedBody?: unknown }): Promise<Response> {
     const { method, headers } = request;
     const authInfo = { token: '', clientId: info.caller.id, scopes: [], extra: { ...info } };
     const passed = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
-    const listening = { owner: info.caller.id, signal: info.signal };
+    const listening = { caller: info.caller, signal: info.signal };
     if (method === 'GET' && listensForChanges(headers)) {
       const session = headers.has(sessionHeader) ? sessions.find(info.caller.id, request) : undefined;
       if (session instanceof Response) return session;
-      const opened = streams.open(session === undefined ? listening : { ...listening, signal: session.untilNextStream(info.signal) });
+      const opened = streams.open(
+        session === undefined ? listening : { ...listening, signal: session.untilNextStream(info.signal), updates: session.subscriptions },
+      );
       if (opened !== undefined) return opened;
     } else if (headers.has(sessionHeader) && method !== 'GET') return sessions.answer(info.caller.id, request, passed);
     if (isJsonObject(parsedBody) && parsedBody['method'] === 'subscriptions/listen')
-      return streams.listen(listening, (handler) => handler.fetch(request, passed));
+      return streams.listen({ ...listening, message: parsedBody }, (handler, message) =>
+        handler.fetch(request, { ...passed, parsedBody: message }),
+      );
     if (method === 'POST' && opensSession(parsedBody)) return sessions.open(info.caller.id, request, passed);
     return stateless.fetch(request, passed);
   }
@@ -91,6 +98,7 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
     },
     closeAllOf(ownerId) {
       sessions.closeAllOf(ownerId);
+      subscriptions.endAllOf(ownerId);
       streams.closeAllOf(ownerId);
     },
     async close() {
@@ -130,12 +138,15 @@ function streamOf(pieces: readonly Uint8Array[]): ReadableStream {
 
 type ServerParts = McpHandlerOptions & { levels: McpLogLevels; parked: ParkedCalls; texts: ListedTexts<'tools'> };
 
-function createServer(era: McpRequestContext['era'], parts: ServerParts): Server {
+/** `subscriptions`: of the session, which all clients have that may subscribe by a request. */
+function createServer(era: McpRequestContext['era'], parts: ServerParts, subscriptions?: SessionSubscriptions): Server {
   const { tools, contents, version, levels, texts } = parts;
   const listChanged = true;
-  const capabilities = { tools: { listChanged }, resources: { listChanged }, prompts: { listChanged }, completions: {}, logging: {} };
+  const resources = { listChanged, ...((era === 'modern' || subscriptions !== undefined) && { subscribe: true }) };
+  const capabilities = { tools: { listChanged }, resources, prompts: { listChanged }, completions: {}, logging: {} };
   const server = new Server({ name: 'toolwharf', version }, { capabilities });
   handleContents(server, contents, tools);
+  if (subscriptions !== undefined) handleSubscriptions(server, subscriptions);
   server.setRequestHandler('logging/setLevel', ({ params }, context) => {
     levels.set(askerOf(context).caller.id, params.level, context.sessionId);
     return {};

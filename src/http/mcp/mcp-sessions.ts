@@ -11,6 +11,7 @@ import { limits } from '../../core/limits.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 import { mcpSessionsPerCaller } from './mcp-log-levels.ts';
+import { createSessionSubscriptions, type ResourceSubscriptions, type SessionSubscriptions } from './resource-subscriptions.ts';
 
 /** Each holds a server of the SDK, of about 30 KB. */
 export const mcpSessions = 1_000;
@@ -38,13 +39,16 @@ interface McpSessions {
 }
 
 interface McpSessionsOptions {
-  createServer: () => Server;
+  /** `subscriptions`: of the session. */
+  createServer: (subscriptions: SessionSubscriptions) => Server;
+  subscriptions: ResourceSubscriptions;
   newId: () => string;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
 export interface OpenSession {
+  subscriptions: SessionSubscriptions;
   /** Also aborted at the end of the session, and when its client opens another stream: each message goes out on one only. */
   untilNextStream(signal: AbortSignal): AbortSignal;
 }
@@ -61,21 +65,23 @@ export function opensSession(message: unknown): boolean {
   return isInitializeRequest(message) && canBeAsked(message.params.capabilities);
 }
 
-export function createMcpSessions({ createServer, newId, now }: McpSessionsOptions): McpSessions {
+export function createMcpSessions({ createServer, subscriptions, newId, now }: McpSessionsOptions): McpSessions {
   const sessions = createOwnedEntries<Session>({
     perOwner: mcpSessionsPerCaller,
     total: mcpSessions,
-    end({ transport, endStream }) {
+    end({ transport, subscriptions: own, endStream }) {
       endStream();
+      own.end();
       void transport.close();
     },
   });
   const isOver = ({ usedAt }: Session): boolean => now() - usedAt > mcpSessionIdleMs;
 
-  function createSession(transport: Session['transport']): Session {
+  function createSession(transport: Session['transport'], own: SessionSubscriptions): Session {
     let streaming = new AbortController();
     return {
       transport,
+      subscriptions: own,
       usedAt: now(),
       endStream: () => streaming.abort(),
       untilNextStream(signal) {
@@ -96,16 +102,19 @@ export function createMcpSessions({ createServer, newId, now }: McpSessionsOptio
   return {
     async open(owner, request, options) {
       sessions.endWhere(isOver);
+      const own = createSessionSubscriptions(subscriptions);
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: newId,
         keepAliveMs: limits.keepAliveMs,
-        onsessioninitialized: (id) => sessions.add(id, owner, createSession(transport)),
+        onsessioninitialized: (id) => sessions.add(id, owner, createSession(transport, own)),
         onsessionclosed(id) {
-          sessions.find(id, owner)?.endStream();
+          const session = sessions.find(id, owner);
+          session?.endStream();
+          session?.subscriptions.end();
           sessions.delete(id);
         },
       });
-      await createServer().connect(transport);
+      await createServer(own).connect(transport);
       return transport.handleRequest(request, options);
     },
     async answer(owner, request, options) {

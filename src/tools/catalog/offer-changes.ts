@@ -27,7 +27,7 @@ export function createOfferChanges(): OfferChanges {
   return {
     publish(change) {
       if (listeners.size === 0) return;
-      const key = JSON.stringify([change.ownerId, change.gateways ?? []]);
+      const key = JSON.stringify([change.ownerId, change.hasOtherRights, change.gateways ?? []]);
       const known = pending.get(key) ?? { change, lists: new Set() };
       for (const list of change.lists) known.lists.add(list);
       pending.set(key, known);

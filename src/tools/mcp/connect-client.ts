@@ -61,6 +61,8 @@ export interface ConnectorOptions {
   onListChanged: (gateways: readonly string[]) => void;
   /** The server reported that it has other resources or prompts. */
   onContentsChanged: (change: OfferChange) => void;
+  /** The server reported that a resource has changed to which the client has subscribed. */
+  onResourceUpdated: (uri: string) => void;
   /** The server exceeds the rate limit for notifications. */
   onNotificationsDropped: () => void;
 }
@@ -149,6 +151,7 @@ export class ClientConnector {
     client.setNotificationHandler('notifications/message', ({ params }) =>
       reportLogMessage(params, this.scopes.current(), (run) => this.maskFor(run)),
     );
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => this.#options.onResourceUpdated(params.uri));
     // A protocol violation does not end the connection; a call that it affects fails by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onerror = () => undefined;

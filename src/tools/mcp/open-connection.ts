@@ -17,6 +17,7 @@ import { mcpStatusCharacters } from './call-scope.ts';
 import { ClientConnector, type ConnectorOptions } from './connect-client.ts';
 import { truncateText } from './convert-tools.ts';
 import { AnswerCutOff, isSessionLost, SessionLost } from './explain-mcp-failure.ts';
+import { createResourceSubscriptions, type ConnectionWatcher } from './resource-subscriptions.ts';
 import { showOutputSchema, showStructure } from './incoming/hidden-fields.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
@@ -44,6 +45,8 @@ export interface OpenConnection {
   forgetTask(callId: string): void;
   /** Any other request for a caller. @throws as `call` */
   request<Result>(run: RunContext, work: (client: Client, signal: AbortSignal) => Promise<Result>): Promise<Result>;
+  /** Subscribes to a resource; once, for all who want it. Gives a function that ends it. @throws what the SDK throws, and SessionLost */
+  watch(uri: string, watcher: ConnectionWatcher, signal: AbortSignal): Promise<() => void>;
   /** Whether it has answered before, so that a failure may be due to its age. */
   isOpen(): boolean;
   /** Whether requests of callers are running. */
@@ -75,7 +78,7 @@ function tokenOfTask(callId: string): string {
   return `task-${callId}`;
 }
 
-interface OpenConnectionOptions extends ConnectorOptions {
+interface OpenConnectionOptions extends Omit<ConnectorOptions, 'onResourceUpdated'> {
   /** Whether it stays open while nothing is running. */
   mayStay: () => boolean;
 }
@@ -94,6 +97,7 @@ class ConnectionOverSdk implements OpenConnection {
   readonly #options: OpenConnectionOptions;
   readonly #closing = new AbortController();
   readonly #connector: ClientConnector;
+  readonly #subscriptions = createResourceSubscriptions();
   readonly #turn: Parameters<typeof runTurnOf>[0];
   #opening: Promise<Client> | undefined;
   #isOpen = false;
@@ -102,13 +106,19 @@ class ConnectionOverSdk implements OpenConnection {
   #uses = 0;
   #isRetired = false;
 
-  constructor(peer: McpPeer, options: OpenConnectionOptions) {
+  constructor(peer: McpPeer, given: OpenConnectionOptions) {
+    const onResourceUpdated = this.#subscriptions.tell;
+    const onEnded: ConnectorOptions['onEnded'] = (end) => {
+      this.#subscriptions.lose();
+      given.onEnded(end);
+    };
+    const options = { ...given, onEnded };
     this.#options = options;
     const onOpened = (transport: number): void => {
       this.#isOpen = true;
       options.onOpened(transport);
     };
-    this.#connector = new ClientConnector(peer, { ...options, onOpened }, this.#closing.signal);
+    this.#connector = new ClientConnector(peer, { ...options, onOpened, onResourceUpdated }, this.#closing.signal);
     this.#turn = { name: `the MCP server "${peer.id}"`, fail: () => void this.close() };
   }
 
@@ -178,6 +188,12 @@ class ConnectionOverSdk implements OpenConnection {
 
   request<Result>(run: RunContext, work: (client: Client, signal: AbortSignal) => Promise<Result>): Promise<Result> {
     return this.#inScope({ run, context: undefined, signal: run.signal }, work);
+  }
+
+  watch(uri: string, watcher: ConnectionWatcher, signal: AbortSignal): Promise<() => void> {
+    const { scopes } = this.#connector;
+    // A subscription belongs to no call, even if a call begins it.
+    return this.#use(signal, (client) => scopes.runForNobody(() => this.#subscriptions.add(client, uri, watcher)));
   }
 
   isOpen(): boolean {

@@ -94,7 +94,7 @@ interface Called {
 async function taskGateway(
   server: TaskServer,
   environment: NodeJS.ProcessEnv = {},
-): Promise<{ call: (signal?: AbortSignal) => Called; questions: string[] }> {
+): Promise<{ call: (signal?: AbortSignal) => Called; questions: string[]; stop: () => Promise<void> }> {
   const record = parseToolServerConnection({ id: 'peer', type: 'mcp', url: 'http://peer.test/mcp' }, 'file');
   const gateway = await gatewayOf({ servers: [record], send: server.send, environment: { TOOLWHARF_DEMO: 'false', ...environment } });
   onTestFinished(() => gateway[Symbol.asyncDispose]());
@@ -108,6 +108,7 @@ async function taskGateway(
   onTestFinished(() => client.close());
   return {
     questions,
+    stop: () => gateway.app.close(),
     call(signal) {
       const progress: string[] = [];
       const onprogress = (seen: { message?: string | undefined }): void => void progress.push(seen.message ?? '');
@@ -170,6 +171,17 @@ describe.each<Era>(['2025-11-25', '2026-07-28'])('a tool that runs as a task, in
     leaving.abort();
     await expect(outcome).rejects.toThrow('abort');
     await expect.poll(() => server.methods()).toContain('tasks/cancel');
+  });
+
+  it('is cancelled with the gateway, as it would find nobody after a restart', async () => {
+    const server = new TaskServer(era);
+    server.states = [{ status: 'working' }];
+    const { call, stop } = await taskGateway(server, { DRAIN_TIMEOUT_MS: '100' });
+    const { outcome } = call();
+    outcome.catch(() => undefined);
+    await expect.poll(() => server.methods()).toContain('tasks/get');
+    await stop();
+    expect(server.methods().filter((method) => method === 'tasks/cancel')).toHaveLength(1);
   });
 
   it('is not run again when its server is lost and comes back without the session', async () => {

@@ -12,6 +12,7 @@ export function loadedContents(options: McpContentsOptions): ServerContents {
     list: async (kind, page, asker) => (await contents()).list(kind, page, asker),
     read: async (uri, asker) => (await contents()).read(uri, asker),
     readView: async (view, asker) => (await contents()).readView(view, asker),
+    watch: async (uri, asker, watcher) => (await contents()).watch(uri, asker, watcher),
     prompt: async (name, args, asker) => (await contents()).prompt(name, args, asker),
     complete: async (wanted, asker) => (await contents()).complete(wanted, asker),
   };

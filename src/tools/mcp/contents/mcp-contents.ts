@@ -16,7 +16,9 @@ import { readName, readUri, type OwnName } from './contents-names.ts';
 import { isViewBlocked, isWithheld } from './contents-rules.ts';
 import { convertContent, convertContents, convertResource, type ResourceContents } from './convert-contents.ts';
 import { explainMcpFailure, type McpFailure } from '../explain-mcp-failure.ts';
+import { keepWatching } from './keep-watching.ts';
 import { listContents, type OwnPage } from './list-contents.ts';
+import type { OpenConnection } from '../open-connection.ts';
 import type { McpSession } from '../sessions/mcp-session.ts';
 
 /** Reading a resource and getting a prompt, where the connection has no time limit of its own. */
@@ -51,16 +53,26 @@ const maxCompletions = 100;
 
 export function createMcpContents({ serversOf, serverOf, ownRecord, open, gatewayId = '' }: McpContentsOptions): ServerContents {
   /** @throws GatewayError */
-  async function request<Result>(record: ToolServerRecord, asker: ContentsAsker, send: Send<Result>): Promise<Result> {
+  function request<Result>(record: ToolServerRecord, asker: ContentsAsker, send: Send<Result>): Promise<Result> {
     const { caller, signal } = asker;
     const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
+    const timeout = record.timeoutMs ?? mcpContentsMs;
+    return useConnection(record, asker, (used) => used.request(run, (client, ended) => send(client, { signal: ended, timeout })));
+  }
+
+  /** @throws GatewayError */
+  async function useConnection<Result>(
+    record: ToolServerRecord,
+    asker: ContentsAsker,
+    work: (connection: OpenConnection) => Promise<Result>,
+  ): Promise<Result> {
+    const { signal } = asker;
     for (let attempt = 1; ; attempt += 1) {
       const session = await open(record, asker);
       if (session === undefined) throw unreachable(record);
       const used = session.connection.current();
       try {
-        const timeout = record.timeoutMs ?? mcpContentsMs;
-        return await used.request(run, (client, ended) => send(client, { signal: ended, timeout }));
+        return await work(used);
       } catch (error) {
         signal.throwIfAborted();
         const failure = explainMcpFailure(error);
@@ -95,10 +107,15 @@ export function createMcpContents({ serversOf, serverOf, ownRecord, open, gatewa
   }
 
   /** @throws GatewayError `not_found`, `credential_required` */
-  async function requireServer(name: AskedName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
+  async function requireServer(name: AskedName | undefined, asker: ContentsAsker, what: string): Promise<ToolServerRecord> {
+    return requireOwn(await requirePermitted(name, asker, what), asker.caller);
+  }
+
+  /** @throws GatewayError `not_found` */
+  async function requirePermitted(name: AskedName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
     const record = name && (await serversOf(caller)).find(({ id }) => id === name.server);
     if (name === undefined || record === undefined || isWithheld(name.kind, name.own, record)) throw notFound(what);
-    return requireOwn(record, caller);
+    return record;
   }
 
   /** @throws GatewayError `credential_required` */
@@ -139,6 +156,19 @@ export function createMcpContents({ serversOf, serverOf, ownRecord, open, gatewa
       const server = { record, mask: maskOfCredentials(record) };
       const contents = (await readFrom(record, name?.own ?? '', asker)).map((entry) => convertResource(entry, server));
       return requirePassable(record, { contents });
+    },
+    async watch(uri, asker, watcher) {
+      const name = withKind('resources', readUri(uri));
+      const what = `resource "${shown(uri)}"`;
+      await keepWatching(
+        {
+          require: () => requirePermitted(name, asker, what),
+          subscribe: async (listener) =>
+            useConnection(await requireServer(name, asker, what), asker, (used) => used.watch(name?.own ?? '', listener, asker.signal)),
+        },
+        asker.signal,
+        watcher,
+      );
     },
     async readView({ server: id, own, uri }, asker) {
       const registered = await serverOf(id);
