@@ -112,7 +112,7 @@ describe('/api/presets', () => {
     const registry = memoryRegistry([]);
     const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'The database is damaged.'));
     const fixed = parsePreset({ id: 'fixed', base_model: 'demo' }, { origin: 'file', createdAt: 0 });
-    const broken = { ...registry, readFact: fault, listKeys: fault };
+    const broken = { ...registry, readFact: fault, countKeys: fault };
     await using app = await testApp(environment, { registry: broken, config: { presets: [fixed] } });
     const messages = [{ role: 'user', content: 'hello' }];
     for (const model of ['demo', 'fixed']) {

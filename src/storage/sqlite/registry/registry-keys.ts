@@ -7,11 +7,13 @@ import { writeKey } from './key-row.ts';
 import { missing, taken } from './registry-errors.ts';
 import type { RegistryRecords } from './registry-records.ts';
 
-type Keys = Pick<Registry, 'listKeys' | 'findKeyByHash' | 'createKey' | 'changeKey' | 'deleteKey'>;
+type Keys = Pick<Registry, 'listKeys' | 'countKeys' | 'findKey' | 'findKeyByHash' | 'createKey' | 'changeKey' | 'deleteKey'>;
 
 export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
   return {
     listKeys: async () => (await records.read()).keys.list(),
+    countKeys: async () => (await records.read()).keys.size,
+    findKey: async (id) => (await records.read()).keys.get(id),
     findKeyByHash: async (hash) => (await records.read()).keys.findByText(hash),
     createKey: async (given) => {
       const record = copyJson(given);
