@@ -1,4 +1,5 @@
 import type { ConsoleResults } from './console/measure-console.ts';
+import type { Rest } from './measure-rest.ts';
 import type { ChatCounts } from './counts/count-chats.ts';
 import type { CorpusRow } from './measure-corpus.ts';
 import { median } from './measure-latency.ts';
@@ -77,6 +78,15 @@ export function printCounts(counts: ReadonlyMap<string, ChatCounts>, against?: R
   print('most called, per chat of json-tools');
   for (const [name, calls] of counts.get('json-tools')?.callsByFunction.slice(0, 30) ?? [])
     print(`  ${calls.toFixed(1).padStart(7)}  ${name}`);
+}
+
+export function printRests(rests: readonly Rest[]): void {
+  print('CPU of a chat after a rest, in us (times of a warm one), and resident memory at the end of the rest');
+  const row = ({ restSeconds, afterRest, warm, residentMb }: Rest): string[] => {
+    const seconds = afterRest.map((us) => `${number(us)} (${(us / warm).toFixed(2)})`);
+    return [`${restSeconds} s`, number(warm), ...seconds, number(residentMb)];
+  };
+  table([['rest', 'warm', 'first second', 'second', 'third', 'MB'], ...rests.map(row)]);
 }
 
 export function printWords(words: readonly WordsResult[]): void {
