@@ -12,7 +12,7 @@ import {
 import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
-import { selectAll, selectFirst } from './connection/select.ts';
+import { execute, selectAll, selectFirst } from './connection/select.ts';
 
 const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
 const columns = 'day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures';
@@ -40,11 +40,9 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
   return {
     add: (counts, people) =>
       connection.write((database) => {
-        const add = database.prepare(addCounts);
         for (const { day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures } of counts)
-          add.run(day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
-        const note = database.prepare(notePerson);
-        for (const { keyId, id, name = null, email = null, last } of people) note.run(keyId, id, name, email, last);
+          execute(database, addCounts, day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
+        for (const { keyId, id, name = null, email = null, last } of people) execute(database, notePerson, keyId, id, name, email, last);
       }),
 
     async report(query) {
@@ -192,9 +190,8 @@ interface CountsRow {
 
 /** Adds the counts of a deleted person to those of their key. */
 function countForKey(database: DatabaseSync): (row: CountsRow) => void {
-  const add = database.prepare(addCounts);
   return ({ day, key_id: keyId, model, tool, requests, tokens_in: read, tokens_out: written, tool_calls: calls, failures }) =>
-    void add.run(day, keyId, '', model, tool, requests, read, written, calls, failures);
+    void execute(database, addCounts, day, keyId, '', model, tool, requests, read, written, calls, failures);
 }
 
 interface PersonRow {

@@ -31,7 +31,7 @@ export function insertRow(
   { characters, encrypted, partsId }: { characters: number; encrypted: string; partsId: string },
 ): void {
   const chat = chatKeyOf(callerId, conversationOf(request));
-  database.prepare(insert).run(id, callerId, waitId, expires, characters, encrypted, partsId, chat);
+  execute(database, insert, id, callerId, waitId, expires, characters, encrypted, partsId, chat);
 }
 
 const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_open, characters, run, parts_id, chat)
