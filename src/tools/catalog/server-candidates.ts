@@ -54,7 +54,7 @@ async function supplyNamed(
   const isMeant = ({ wanted }: Candidate): boolean => functions.has(wanted) || (isFormer && wanted === connectFunctionName(record));
   const named = candidates.filter(isMeant).map((candidate) => ({ ...candidate, isNamed: true }));
   const heldNamed = held.filter((name) => functions.has(name));
-  return { candidates: named, warnings: heldWarnings(record, heldNamed) };
+  return { candidates: named, warnings: heldWarnings(record, heldNamed), ...(!isForPeople(record) && { isForEverybody: true as const }) };
 }
 
 /** Whether it may list its functions only to people who have connected. */
