@@ -78,6 +78,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);
   else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
+  connection.checkAfterKill().catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be used'));
   shrinkAtRest();
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');

@@ -12,9 +12,11 @@ const keptCharacters = 8_000;
 
 function statementOf(database: DatabaseSync, sql: string, values: readonly SQLInputValue[]): StatementSync {
   if (values.some((value) => typeof value === 'string' && value.length > keptCharacters)) return database.prepare(sql);
-  const known = statements.get(database) ?? new LRUCache<string, StatementSync>({ max: maxStatements });
-  statements.set(database, known);
-  const statement = known.get(sql) ?? database.prepare(sql);
+  let known = statements.get(database);
+  if (known === undefined) statements.set(database, (known = new LRUCache<string, StatementSync>({ max: maxStatements })));
+  const kept = known.get(sql);
+  if (kept !== undefined) return kept;
+  const statement = database.prepare(sql);
   known.set(sql, statement);
   return statement;
 }
