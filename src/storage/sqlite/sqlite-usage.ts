@@ -57,15 +57,7 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       return rows;
     },
 
-    tokensOf: (day) =>
-      connection.read((database) =>
-        selectAll(
-          database,
-          `SELECT key_id AS keyId, person_id AS personId, sum(tokens_in + tokens_out) AS tokens FROM usage
-            WHERE day = ? AND tool = '' GROUP BY key_id, person_id`,
-          day,
-        ),
-      ),
+    readTokens: (day, read) => readTokens(connection, day, read),
 
     listPeople: async (page) => (await findPeople(connection, page)).map(toPerson),
 
@@ -77,6 +69,24 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       await deleteInParts(connection, { table: 'people', key: ['key_id', 'id'], condition: 'last < ?', values: [time] });
     },
   };
+}
+
+async function readTokens(connection: DatabaseConnection, day: string, read: Parameters<UsageStore['readTokens']>[1]): Promise<void> {
+  interface TokensRow {
+    keyId: string;
+    personId: string;
+    model: string;
+    tokens: number;
+  }
+  const sql = `SELECT key_id AS keyId, person_id AS personId, model, tokens_in + tokens_out AS tokens FROM usage
+    WHERE day = ? AND tool = '' AND (key_id, person_id, model) > (?, ?, ?) ORDER BY key_id, person_id, model LIMIT ${rowsPerTick}`;
+  let last = { keyId: '', personId: '', model: '' };
+  for (let rows: TokensRow[] | undefined; rows === undefined || rows.length === rowsPerTick; await nextTick()) {
+    const { keyId, personId, model } = last;
+    rows = await connection.read((database) => selectAll<TokensRow>(database, sql, day, keyId, personId, model));
+    rows.forEach(read);
+    last = rows.at(-1) ?? last;
+  }
 }
 
 /** The last day with stored usage before (or up to) this one. */
