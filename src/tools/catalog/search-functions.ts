@@ -135,5 +135,5 @@ function toTerm(word: string): string | null {
 }
 
 function isSameList(left: readonly ToolSpec[], right: readonly ToolSpec[]): boolean {
-  return left.length === right.length && left.every((spec, index) => spec === right[index]);
+  return left === right || (left.length === right.length && left.every((spec, index) => spec === right[index]));
 }
