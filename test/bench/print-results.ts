@@ -7,6 +7,7 @@ import type { Round } from './measure-load.ts';
 import { pieceSizes } from './measure-parser.ts';
 import type { ParserSpeeds } from './measure-parser.ts';
 import type { WordsResult } from './measure-model-words.ts';
+import type { SizeGoal, SizeResults } from './size/measure-size.ts';
 import type { Stop } from './stops/measure-stops.ts';
 import { middle, ratio } from './summary.ts';
 import type { Goal, Results } from './summary.ts';
@@ -87,6 +88,26 @@ export function printRests(rests: readonly Rest[]): void {
     return [`${restSeconds} s`, number(warm), ...seconds, number(residentMb)];
   };
   table([['rest', 'warm', 'first second', 'second', 'third', 'MB'], ...rests.map(row)]);
+}
+
+export function printSize({ small, large }: SizeResults, goals: readonly SizeGoal[]): void {
+  print('a chat in a small and in a large installation');
+  table([
+    ['', 'kB small', 'kB large', 'calls small', 'calls large'],
+    ...Array.from(large.chats, ([name, { bytes, calls }]) => {
+      const before = small.chats.get(name);
+      return [name, number(before && before.bytes / 1000, 1), number(bytes / 1000, 1), number(before?.calls), number(calls)];
+    }),
+  ]);
+  print('longest stop of the event loop in ms of computing, statements of SQL and rows read');
+  table([
+    ['', 'stop small', 'stop large', 'statements', 'rows'],
+    ...Array.from(large.steps, ([name, { stopMs, statements, rows }]) => {
+      const before = small.steps.get(name);
+      return [name, number(before?.stopMs), number(stopMs), number(statements), number(rows)];
+    }),
+  ]);
+  for (const { what, said, isMet } of goals) print(`${isMet ? 'ok    ' : 'MISSED'} ${what}: ${said}`);
 }
 
 export function printWords(words: readonly WordsResult[]): void {

@@ -19,12 +19,13 @@ import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
-import { printConsole, printCorpus, printCounts, printRests, printResults, printStops, printWords } from './print-results.ts';
+import { printConsole, printCorpus, printCounts, printRests, printResults, printSize, printStops, printWords } from './print-results.ts';
 import { measureRests } from './measure-rest.ts';
 import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { measureModelWords } from './measure-model-words.ts';
 import { measureStops } from './stops/measure-stops.ts';
+import { measureSize, sizeGoals } from './size/measure-size.ts';
 import { dialectScenarios, scenarios } from './scenarios.ts';
 import { goalsOf } from './summary.ts';
 import type { Results } from './summary.ts';
@@ -37,7 +38,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus, console, counts and rest, which run only by their names. */
+    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus, console, counts, rest and size, which run only by their names. */
     only: { type: 'string' },
     /** Of `stops` and `console`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -46,7 +47,7 @@ const { values: options } = parseArgs({
   },
 });
 const wanted = options.only?.split(',');
-const isNamedAlone = ['stops', 'corpus', 'console', 'counts', 'rest'].includes(options.only ?? '');
+const isNamedAlone = ['stops', 'corpus', 'console', 'counts', 'rest', 'size'].includes(options.only ?? '');
 const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
 const roundCount = Number(options.rounds);
 const durationMs = Number(options.seconds) * 1000;
@@ -258,6 +259,15 @@ async function runRests(): Promise<void> {
   printRests(rests);
 }
 
+/** Whether a chat costs the same in an installation of any size. A missed goal is ours: these are counts. */
+async function runSize(): Promise<void> {
+  note('sizes');
+  const results = await measureSize(resolve(options.against ?? here('../..')), note);
+  const goals = sizeGoals(results);
+  printSize(results, goals);
+  if (goals.some(({ isMet }) => !isMet)) process.exitCode = 1;
+}
+
 async function run(): Promise<void> {
   if (isWanted('words')) await runWords();
   if (options.only === 'words') return;
@@ -266,6 +276,7 @@ async function run(): Promise<void> {
   if (wanted?.includes('console') === true) await runConsole();
   if (wanted?.includes('counts') === true) await runCounts();
   if (wanted?.includes('rest') === true) await runRests();
+  if (wanted?.includes('size') === true) await runSize();
   if (isNamedAlone) return;
   const results = await measure();
   printResults(results);
