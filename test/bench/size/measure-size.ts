@@ -69,6 +69,10 @@ const secret = 'the-secret-of-the-benchmark';
 const connections = 8;
 const warmChats = 800;
 const measuredChats = 160;
+/** As `npm start` has them. */
+const usualFlags = ['--max-semi-space-size=16', '--no-flush-bytecode'];
+/** Nothing is collected while bytes are counted. */
+const uncollectedFlags = [`--min-semi-space-size=${youngMegabytes}`, `--max-semi-space-size=${youngMegabytes}`];
 
 export async function measureSize(checkout: string, note: (text: string) => void): Promise<SizeResults> {
   const folder = mkdtempSync(join(tmpdir(), 'toolwharf-size-'));
@@ -100,17 +104,12 @@ async function measureInstallation(installation: Installation, { checkout, folde
   await fillDatabase(file, secret, installation);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const start = (environment: NodeJS.ProcessEnv): ChildProcess =>
+  const start = (environment: NodeJS.ProcessEnv, flags: readonly string[]): ChildProcess =>
     startChild(join(checkout, 'src/toolwharf.js'), {
       folder,
       output: 'gateway.log',
       args: ['serve'],
-      flags: [
-        `--min-semi-space-size=${youngMegabytes}`,
-        `--max-semi-space-size=${youngMegabytes}`,
-        '--import',
-        here('../counts/count-inside.ts'),
-      ],
+      flags: [...flags, '--import', here('../counts/count-inside.ts')],
       environment: {
         HOST: '127.0.0.1',
         PORT: String(port),
@@ -126,8 +125,8 @@ async function measureInstallation(installation: Installation, { checkout, folde
         ...environment,
       },
     });
-  const use = async <Value>(environment: NodeJS.ProcessEnv, work: (gateway: ChildProcess) => Promise<Value>): Promise<Value> => {
-    const gateway = start(environment);
+  const use = async <Value>(kind: 'stops' | 'bytes', work: (gateway: ChildProcess) => Promise<Value>): Promise<Value> => {
+    const gateway = kind === 'stops' ? start({ [stopsVariable]: 'yes' }, usualFlags) : start({}, uncollectedFlags);
     try {
       await untilHealthy(url, gateway, join(folder, 'gateway.log'));
       return await work(gateway);
@@ -135,13 +134,13 @@ async function measureInstallation(installation: Installation, { checkout, folde
       await endChild(gateway);
     }
   };
-  const steps = await use({ [stopsVariable]: 'yes' }, (gateway) => measureSteps(gateway, url, installation));
+  const steps = await use('stops', (gateway) => measureSteps(gateway, url, installation));
   note('    a start with its servers');
-  await use({ [stopsVariable]: 'yes' }, async (gateway) => {
+  await use('stops', async (gateway) => {
     await untilOpen(url, installation);
     steps.set('start with servers', await takeStep(gateway));
   });
-  const costs = await use({}, async (gateway) => {
+  const costs = await use('bytes', async (gateway) => {
     await untilOpen(url, installation);
     return measureChats(gateway, url, note);
   });
