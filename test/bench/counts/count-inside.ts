@@ -49,25 +49,17 @@ function reportCalls(): Record<string, number> {
 
 const sql = { statements: 0, rows: 0 };
 function countSql(): void {
-  const { all, get, run } = StatementSync.prototype;
-  const count = <Result>(result: Result, rows: number): Result => {
-    sql.statements += 1;
-    sql.rows += rows;
-    return result;
-  };
-  Object.assign(StatementSync.prototype, {
-    all(this: StatementSync, ...values: never[]) {
-      const rows = all.apply(this, values);
-      return count(rows, rows.length);
-    },
-    get(this: StatementSync, ...values: never[]) {
-      const row = get.apply(this, values);
-      return count(row, row === undefined ? 0 : 1);
-    },
-    run(this: StatementSync, ...values: never[]) {
-      return count(run.apply(this, values), 0);
-    },
-  });
+  type Method = (this: StatementSync, ...values: unknown[]) => unknown;
+  for (const name of ['all', 'get', 'run'] as const) {
+    const method = Reflect.get(StatementSync.prototype, name) as Method;
+    const counting: Method = function (...values) {
+      const result = method.apply(this, values);
+      sql.statements += 1;
+      if (name !== 'run') sql.rows += Array.isArray(result) ? result.length : Number(result !== undefined);
+      return result;
+    };
+    Object.assign(StatementSync.prototype, { [name]: counting });
+  }
 }
 
 const stops = process.env[stopsVariable] === undefined ? undefined : watchStops();
