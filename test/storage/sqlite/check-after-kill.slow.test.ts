@@ -1,6 +1,7 @@
 import { copyFileSync, openSync, readFileSync, renameSync, statSync, writeSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { checkDatabase } from '../../../src/app/check-database.ts';
 import { openStores, type Stores } from '../../../src/storage/open-stores.ts';
 import { toolServerRecord } from '../registry-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
@@ -59,7 +60,7 @@ describe('a large database', () => {
     damage(file);
     const { registry, connection } = openLarge(file);
     expect(await registry.readFact('seen')).toBe('yes');
-    await expect(connection.checkAfterKill()).rejects.toMatchObject(damaged);
+    await expect(connection.checkAfterKill(checkDatabase)).rejects.toMatchObject(damaged);
     await expect(registry.readFact('seen')).rejects.toMatchObject(damaged);
     await expect(connection.requireWritable()).rejects.toMatchObject(damaged);
     renameSync(`${file}.backup`, file);
@@ -70,7 +71,7 @@ describe('a large database', () => {
 
   it('of a process that was killed stays in use when all of it can be read', async () => {
     const { registry, connection } = openLarge(await killedFile());
-    await connection.checkAfterKill();
+    await connection.checkAfterKill(checkDatabase);
     expect(await registry.readFact('seen')).toBe('yes');
   });
 

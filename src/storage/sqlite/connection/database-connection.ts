@@ -4,9 +4,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import { readPragma } from './migrations.ts';
 import { faultKindOf, hasFreeSpace, toStorageFault } from '../../storage-fault.ts';
-import { jobOf } from '../../../workers/worker-pool.ts';
-import { runInWorker } from '../../../workers/run-in-worker.ts';
-import type { checkDatabaseJob } from './check-database-job.ts';
 import { hasLogLeft, inMemory, wholeCheckBytes } from './open-database.ts';
 import { QueuedWrites } from './queued-writes.ts';
 import { ReopeningDatabase } from './reopening-database.ts';
@@ -19,10 +16,6 @@ const queuedWritesCharacters = 64 * 1024 * 1024;
 const defaultLockTimeoutMs = 2_000;
 /** The write-ahead log grows to this size between two checkpoints. */
 const leastFreeBytes = 4 * 1024 * 1024;
-
-const checkDatabase = jobOf<typeof checkDatabaseJob>(new URL('./check-database-job.ts', import.meta.url), 'checkDatabaseJob');
-/** Processor time for reading all pages of the largest database, many times over. */
-const checkTimeoutMs = 60_000;
 
 export interface ConnectionOptions {
   /** Created with its folder if it does not exist, and opened on first use. `:memory:` is lost with the process. */
@@ -53,10 +46,10 @@ export interface DatabaseConnection {
   requireWritable: () => Promise<void>;
   /**
    * Reads all of a large file in a thread if the process before this one was killed, because that is not done when such a file is opened. If it is
-   * damaged, every read and write fails from then on, until it has been repaired or replaced. Resolves when that is known.
+   * damaged, every read and write fails from then on, until it has been repaired or replaced. `check` runs `checkDatabaseJob`. Resolves when that is known.
    * @throws GatewayError `storage_unavailable` for damage, and errors that keep it from being read
    */
-  checkAfterKill(): Promise<void>;
+  checkAfterKill(check: (file: string) => Promise<string | undefined>): Promise<void>;
   /** Waits for queued writes. */
   close(): Promise<void>;
 }
@@ -101,10 +94,10 @@ export function createDatabaseConnection({
       probing ??= writes.add(writeNothing).finally(() => (probing = undefined));
       await probing;
     },
-    async checkAfterKill() {
+    async checkAfterKill(check) {
       const isUnchecked = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > checkBytes;
       if (!wasKilled || !isUnchecked) return;
-      const fault = await runInWorker({ job: checkDatabase, data: file, caller: '', timeoutMs: checkTimeoutMs });
+      const fault = await check(file);
       if (fault === undefined) return;
       const error = toStorageFault('damaged', file, new Error(fault));
       database.noteDamage(error);
