@@ -103,18 +103,32 @@ function createRanking(size: number): (found: readonly Matches[], limit: number)
   // For all questions the same, because a common word matches thousands of functions.
   const scores = new Float64Array(size);
   const words = new Uint32Array(size);
+  const matching = new Uint32Array(size);
   const rankOf = (id: number): number => (scores[id] ?? 0) * (words[id] ?? 0);
   return (found, limit) => {
-    const matching: number[] = [];
-    for (const matches of found) {
-      for (const [index, id] of matches.ids.entries()) {
-        if (words[id] === 0) matching.push(id);
+    let count = 0;
+    for (const { ids, scores: added } of found) {
+      for (let index = 0; index < ids.length; index += 1) {
+        const id = ids[index] ?? 0;
+        if (words[id] === 0) matching[count++] = id;
         words[id] = (words[id] ?? 0) + 1;
-        scores[id] = (scores[id] ?? 0) + (matches.scores[index] ?? 0);
+        scores[id] = (scores[id] ?? 0) + (added[index] ?? 0);
       }
     }
-    const best = matching.toSorted((left, right) => rankOf(right) - rankOf(left)).slice(0, limit);
-    for (const id of matching) words[id] = scores[id] = 0;
+    const best: number[] = [];
+    let least = -1;
+    for (let index = 0; index < count; index += 1) {
+      const id = matching[index] ?? 0;
+      const rank = (scores[id] ?? 0) * (words[id] ?? 0);
+      if (best.length >= limit && rank <= least) continue;
+      let place = best.length;
+      while (place > 0 && rankOf(best[place - 1] ?? 0) < rank) place -= 1;
+      best.splice(place, 0, id);
+      best.length = Math.min(best.length, limit);
+      least = rankOf(best.at(-1) ?? 0);
+    }
+    scores.fill(0);
+    words.fill(0);
     return best;
   };
 }
