@@ -60,7 +60,7 @@ class RegisteredKeys implements ApiKeys {
   create(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
     return this.#inTurn(async () => {
       requireUserRole(fields);
-      const isFirst = (await this.#options.registry.listKeys()).length === 0;
+      const isFirst = (await this.#options.registry.countKeys()) === 0;
       if (isFirst && !this.#options.hasFixedKey && fields.role !== 'admin') {
         throw invalidField(
           'role',
@@ -76,11 +76,11 @@ class RegisteredKeys implements ApiKeys {
 
   change(id: string, toFields: (record: KeyRecord) => KeyFields): Promise<KeyRecord> {
     return this.#inTurn(async () => {
-      const { record, others } = await this.#requireKey(id);
+      const record = await this.#requireKey(id);
       const { hash, secretMark, createdAt } = record;
       const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
       requireUserRole(changed);
-      if (this.#isAdministrator(record)) this.#requireAdministratorAmong([...others, changed], 'demoted or expired');
+      if (this.#isAdministrator(record) && !this.#isAdministrator(changed)) await this.#requireOtherAdministrator(id, 'demoted or expired');
       await this.#write(() => this.#options.registry.changeKey(changed));
       if (!haveRightsChanged(record, changed)) return changed;
       this.#options.cancelRunsOf(id);
@@ -91,10 +91,11 @@ class RegisteredKeys implements ApiKeys {
 
   async delete(id: string): Promise<void> {
     await this.#inTurn(async () => {
-      const { record, others } = await this.#requireKey(id);
-      if (this.#isAdministrator(record) && others.length > 0) this.#requireAdministratorAmong(others, 'deleted');
+      const record = await this.#requireKey(id);
+      const isLast = (await this.#options.registry.countKeys()) === 1;
+      if (this.#isAdministrator(record) && !isLast) await this.#requireOtherAdministrator(id, 'deleted');
       await this.#write(() => this.#options.registry.deleteKey(id));
-      if (others.length === 0) this.#options.onLastDeleted?.();
+      if (isLast) this.#options.onLastDeleted?.();
     });
     // Runs may take a while to end, for which other changes need not wait.
     await this.#options.deleteAllOf(id);
@@ -102,7 +103,7 @@ class RegisteredKeys implements ApiKeys {
 
   createFirst(): Promise<string | undefined> {
     return this.#inTurn(async () => {
-      if (this.#options.hasFixedKey || (await this.#options.registry.listKeys()).length > 0) return undefined;
+      if (this.#options.hasFixedKey || (await this.#options.registry.countKeys()) > 0) return undefined;
       return (await this.#store({ name: 'first administrator', role: 'admin' })).key;
     });
   }
@@ -116,21 +117,22 @@ class RegisteredKeys implements ApiKeys {
     }
   }
 
-  async #requireKey(id: string): Promise<{ record: KeyRecord; others: KeyRecord[] }> {
+  async #requireKey(id: string): Promise<KeyRecord> {
     if (this.#options.hasFixedKey && id === fixedCallerId)
       throw new GatewayError('read_only', 'This key comes from TOOLWHARF_ADMIN_KEY. Change it there and restart the gateway.');
-    const records = await this.#options.registry.listKeys();
-    const record = records.find((candidate) => candidate.id === id);
+    const record = await this.#options.registry.findKey(id);
     if (record === undefined) throw unknownId('key', id, 'GET /api/keys');
-    return { record, others: records.filter((candidate) => candidate !== record) };
+    return record;
   }
 
   #isAdministrator(record: KeyRecord): boolean {
     return record.role === 'admin' && !isExpired(record, this.#options.now());
   }
 
-  #requireAdministratorAmong(records: readonly KeyRecord[], what: string): void {
-    if (this.#options.hasFixedKey || records.some((record) => this.#isAdministrator(record))) return;
+  async #requireOtherAdministrator(id: string, what: string): Promise<void> {
+    if (this.#options.hasFixedKey) return;
+    const records = await this.#options.registry.listKeys();
+    if (records.some((record) => record.id !== id && this.#isAdministrator(record))) return;
     throw new GatewayError(
       'conflict',
       `This is the last administrator key, so it cannot be ${what}. Create another administrator key first.`,

@@ -67,7 +67,7 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
 
   async function readAny(): Promise<boolean> {
     const startEpoch = epoch;
-    const answer = (await readStore(() => registry.listKeys())).length > 0;
+    const answer = (await readStore(() => registry.countKeys())) > 0;
     if (startEpoch === epoch) any = { answer, readAt: now() };
     return answer;
   }
@@ -85,7 +85,7 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
       return known !== undefined && isFresh(known.readAt) ? keyOf(known) : readEntry(hash).then(keyOf);
     },
     async findById(id) {
-      const record = (await readStore(() => registry.listKeys())).find((key) => key.id === id);
+      const record = await readStore(() => registry.findKey(id));
       if (record === undefined || isExpired(record, now())) return undefined;
       if (record.expiresAt !== undefined) onExpiring?.(id, record.expiresAt);
       return toStoredKey(record);

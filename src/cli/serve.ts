@@ -1,5 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
+import { checkDatabase } from '../app/check-database.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile, type Config } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
 import { findUnknownVariables } from '../app/config/unknown-variables.ts';
@@ -78,6 +79,9 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);
   else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
+  connection
+    .checkAfterKill(checkDatabase)
+    .catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be used'));
   shrinkAtRest();
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');

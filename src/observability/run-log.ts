@@ -68,10 +68,8 @@ export function createRunLog({ store, prompts, now, logger }: RunLogOptions): Wr
           run.usage = addUsage(run.usage, event.usage);
           return;
         }
-        const before = run.status;
         record.add(event.event, now());
         noteChange();
-        if (run.status === 'waiting' && before !== 'waiting') void saver.flush();
       },
       end(ending) {
         entry.hasEnded = true;

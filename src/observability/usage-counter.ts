@@ -153,13 +153,16 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     tokensToday: (callerId) => tokens.of(callerId),
 
     async load() {
-      try {
-        const day = today();
-        for (const { keyId, personId, tokens: count } of await store.tokensOf(day))
-          tokens.add(personId === '' ? keyId : personCallerId(keyId, personId), count);
-      } catch (error) {
-        logger.error({ err: error }, 'the token counts of today cannot be read; daily token limits start again from zero');
-      }
+      const reading = store.readTokens(today(), ({ keyId, personId, tokens: count }) =>
+        tokens.add(personId === '' ? keyId : personCallerId(keyId, personId), count),
+      );
+      // What is counted meanwhile is written afterwards, so that it is not counted again from the store.
+      saving = Promise.all([saving, reading]).then(
+        () => undefined,
+        (error: unknown) =>
+          logger.error({ err: error }, 'the token counts of today cannot be read; daily token limits start again from zero'),
+      );
+      await saving;
     },
 
     flush,

@@ -46,6 +46,8 @@ class RegisteredPresets implements PresetStore {
   /** Those of the file, and the stored ones with other ids. */
   #all: readonly PresetRecord[];
   #readAt = -Infinity;
+  /** Counts changes: what was read before one is not what is stored afterwards. */
+  #changes = 0;
   #lastChange: Promise<unknown> = Promise.resolve();
 
   constructor(options: PresetStoreOptions) {
@@ -105,6 +107,7 @@ class RegisteredPresets implements PresetStore {
   async #readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
     if (this.#isFresh()) return this.#stored;
     const time = this.#options.now();
+    const changes = this.#changes;
     let found: string | undefined;
     try {
       found = await this.#options.registry.readFact(factName);
@@ -117,7 +120,7 @@ class RegisteredPresets implements PresetStore {
       this.#all = [...this.#fixedPresets, ...this.#stored.filter(({ id }) => !this.#isFixed(id))];
     }
     this.#text = found;
-    this.#readAt = time;
+    if (changes === this.#changes) this.#readAt = time;
     return this.#stored;
   }
 
@@ -126,8 +129,13 @@ class RegisteredPresets implements PresetStore {
   }
 
   async #save(presets: readonly PresetRecord[]): Promise<void> {
-    this.#readAt = -Infinity;
-    await this.#options.registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
+    try {
+      await this.#options.registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
+    } finally {
+      // Those who read while it was written got the earlier presets.
+      this.#changes += 1;
+      this.#readAt = -Infinity;
+    }
     this.#options.onChanged?.();
   }
 

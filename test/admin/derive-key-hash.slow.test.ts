@@ -286,11 +286,11 @@ describe('a change', () => {
     const looked = Promise.withResolvers<void>();
     const registry = memoryRegistry();
     let isWatching = false;
-    const listKeys = (): ReturnType<typeof registry.listKeys> => {
+    const findKey = (wanted: string): ReturnType<typeof registry.findKey> => {
       if (isWatching) looked.resolve();
-      return registry.listKeys();
+      return registry.findKey(wanted);
     };
-    const { make, clock, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey }, { registry: { ...registry, listKeys } });
+    const { make, clock, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey }, { registry: { ...registry, findKey } });
     const { id, key } = await make({ role: 'user', expires_at: new Date(start + 20).toISOString() });
     const browser = await connectFakeBrowser({ url: await listen(app), token: key });
     // By another process, so that this one does not hear of it.
@@ -420,7 +420,7 @@ describe('a store that fails', () => {
   it('lets the fixed key in, and tells every other one to wait', async () => {
     const registry = memoryRegistry();
     const fail = (): Promise<never> => Promise.reject(new Error('disk I/O error'));
-    const broken = { ...registry, findKeyByHash: fail, listKeys: fail };
+    const broken = { ...registry, findKeyByHash: fail, findKey: fail, countKeys: fail, listKeys: fail };
     const { send } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey }, { registry: broken });
     expect((await send('GET', '/api/version')).statusCode).toBe(200);
     const answer = await send('GET', '/api/tools', undefined, 'sk-tw-other');

@@ -1,4 +1,5 @@
 import type { ConsoleResults } from './console/measure-console.ts';
+import type { Rest } from './measure-rest.ts';
 import type { ChatCounts } from './counts/count-chats.ts';
 import type { CorpusRow } from './measure-corpus.ts';
 import { median } from './measure-latency.ts';
@@ -6,6 +7,7 @@ import type { Round } from './measure-load.ts';
 import { pieceSizes } from './measure-parser.ts';
 import type { ParserSpeeds } from './measure-parser.ts';
 import type { WordsResult } from './measure-model-words.ts';
+import type { SizeGoal, SizeResults } from './size/measure-size.ts';
 import type { Stop } from './stops/measure-stops.ts';
 import { middle, ratio } from './summary.ts';
 import type { Goal, Results } from './summary.ts';
@@ -77,6 +79,35 @@ export function printCounts(counts: ReadonlyMap<string, ChatCounts>, against?: R
   print('most called, per chat of json-tools');
   for (const [name, calls] of counts.get('json-tools')?.callsByFunction.slice(0, 30) ?? [])
     print(`  ${calls.toFixed(1).padStart(7)}  ${name}`);
+}
+
+export function printRests(rests: readonly Rest[]): void {
+  print('CPU of a chat after a rest, in us (times of a warm one), and resident memory at the end of the rest');
+  const row = ({ restSeconds, afterRest, warm, residentMb }: Rest): string[] => {
+    const seconds = afterRest.map((us) => `${number(us)} (${(us / warm).toFixed(2)})`);
+    return [`${restSeconds} s`, number(warm), ...seconds, number(residentMb)];
+  };
+  table([['rest', 'warm', 'first second', 'second', 'third', 'MB'], ...rests.map(row)]);
+}
+
+export function printSize({ small, large }: SizeResults, goals: readonly SizeGoal[]): void {
+  print('a chat in a small and in a large installation');
+  table([
+    ['', 'kB small', 'kB large', 'calls small', 'calls large'],
+    ...Array.from(large.chats, ([name, { bytes, calls }]) => {
+      const before = small.chats.get(name);
+      return [name, number(before && before.bytes / 1000, 1), number(bytes / 1000, 1), number(before?.calls), number(calls)];
+    }),
+  ]);
+  print('longest stop of the event loop in ms of computing, statements of SQL and rows read');
+  table([
+    ['', 'stop small', 'stop large', 'statements', 'rows'],
+    ...Array.from(large.steps, ([name, { stopMs, statements, rows }]) => {
+      const before = small.steps.get(name);
+      return [name, number(before?.stopMs), number(stopMs), number(statements), number(rows)];
+    }),
+  ]);
+  for (const { what, said, isMet } of goals) print(`${isMet ? 'ok    ' : 'MISSED'} ${what}: ${said}`);
 }
 
 export function printWords(words: readonly WordsResult[]): void {

@@ -19,11 +19,13 @@ import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
-import { printConsole, printCorpus, printCounts, printResults, printStops, printWords } from './print-results.ts';
+import { printConsole, printCorpus, printCounts, printRests, printResults, printSize, printStops, printWords } from './print-results.ts';
+import { measureRests } from './measure-rest.ts';
 import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { measureModelWords } from './measure-model-words.ts';
 import { measureStops } from './stops/measure-stops.ts';
+import { measureSize, sizeGoals } from './size/measure-size.ts';
 import { dialectScenarios, scenarios } from './scenarios.ts';
 import { goalsOf } from './summary.ts';
 import type { Results } from './summary.ts';
@@ -36,7 +38,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus, console and counts, which run only by their names. */
+    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus, console, counts, rest and size, which run only by their names. */
     only: { type: 'string' },
     /** Of `stops` and `console`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -45,7 +47,7 @@ const { values: options } = parseArgs({
   },
 });
 const wanted = options.only?.split(',');
-const isNamedAlone = ['stops', 'corpus', 'console', 'counts'].includes(options.only ?? '');
+const isNamedAlone = ['stops', 'corpus', 'console', 'counts', 'rest', 'size'].includes(options.only ?? '');
 const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
 const roundCount = Number(options.rounds);
 const durationMs = Number(options.seconds) * 1000;
@@ -245,6 +247,27 @@ async function runCounts(): Promise<void> {
   printCounts(await countChats(here('../..')), options.against === undefined ? undefined : await countChats(resolve(options.against)));
 }
 
+/** What the first chats after a rest cost, of `npm start`. */
+async function runRests(): Promise<void> {
+  note('the first chats after a rest');
+  keepBundle();
+  const backend = await startHelper('mock-backend.ts');
+  const gateway = await startGateway({ file: here('../../src/start.js'), backendUrl: backend.url, folder });
+  const target = { name: 'npm start', headers: { authorization: `Bearer ${adminKey}` }, ...gateway };
+  const rests = await measureRests(target, [20, 20, 20, 75]);
+  if (rests === undefined) return note('There is no /proc here, so nothing can be measured.');
+  printRests(rests);
+}
+
+/** Whether a chat costs the same in an installation of any size. A missed goal is ours: these are counts. */
+async function runSize(): Promise<void> {
+  note('sizes');
+  const results = await measureSize(resolve(options.against ?? here('../..')), note);
+  const goals = sizeGoals(results);
+  printSize(results, goals);
+  if (goals.some(({ isMet }) => !isMet)) process.exitCode = 1;
+}
+
 async function run(): Promise<void> {
   if (isWanted('words')) await runWords();
   if (options.only === 'words') return;
@@ -252,6 +275,8 @@ async function run(): Promise<void> {
   if (wanted?.includes('corpus') === true) await runCorpus();
   if (wanted?.includes('console') === true) await runConsole();
   if (wanted?.includes('counts') === true) await runCounts();
+  if (wanted?.includes('rest') === true) await runRests();
+  if (wanted?.includes('size') === true) await runSize();
   if (isNamedAlone) return;
   const results = await measure();
   printResults(results);

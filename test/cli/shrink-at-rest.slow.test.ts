@@ -14,21 +14,45 @@ const program = `
   for (let index = 0; index < 2_000_000 && young() < 16; index += 1) kept[index % 100_000] = { text: [index] };
   const grown = young();
   const isShrinking = process.argv[1] === 'shrinking';
-  if (isShrinking) shrinkAtRest();
-  for (let looks = isShrinking ? 200 : 20; looks > 0 && young() > 2; looks -= 1) await new Promise((resolve) => setTimeout(resolve, 200));
-  console.log(JSON.stringify({ grown, left: young(), hasCollector: 'gc' in globalThis }));
+  if (isShrinking) shrinkAtRest(100);
+  const rest = async (looks) => {
+    let taken = 0;
+    for (; taken < looks && young() > 2; taken += 1) await new Promise((resolve) => setTimeout(resolve, 100));
+    return taken;
+  };
+  await rest(isShrinking ? 400 : 40);
+  const left = young();
+  for (let index = 0; index < 2_000_000 && young() < 16; index += 1) kept[index % 100_000] = { text: [index] };
+  const grownAgain = young();
+  const looksAgain = isShrinking ? await rest(400) : 0;
+  console.log(JSON.stringify({ grown, left, grownAgain, leftAgain: young(), looksAgain, hasCollector: 'gc' in globalThis }));
 `;
 
-async function rest(...args: string[]): Promise<{ grown: number; left: number; hasCollector: boolean }> {
+interface Rested {
+  /** Megabytes. */
+  grown: number;
+  left: number;
+  grownAgain: number;
+  leftAgain: number;
+  /** Tenths of a second until it was given back again. */
+  looksAgain: number;
+  hasCollector: boolean;
+}
+
+async function rest(...args: string[]): Promise<Rested> {
   const flags = ['--max-semi-space-size=16', '--input-type=module', '--eval', program, '--', ...args];
-  return JSON.parse((await run(process.execPath, flags)).stdout) as { grown: number; left: number; hasCollector: boolean };
+  return JSON.parse((await run(process.execPath, flags)).stdout) as Rested;
 }
 
 it('a process that rests gives the memory of its young generation back', async () => {
-  const { grown, left, hasCollector } = await rest('shrinking');
+  const { grown, left, grownAgain, leftAgain, looksAgain, hasCollector } = await rest('shrinking');
   expect(grown).toBeGreaterThanOrEqual(4);
   expect(left).toBeLessThanOrEqual(2);
   expect(hasCollector).toBe(false);
+  // A checker that looks each tenth of a second waits for twenty of them: the next burst needs the memory.
+  expect(grownAgain).toBeGreaterThanOrEqual(4);
+  expect(leftAgain).toBeLessThanOrEqual(2);
+  expect(looksAgain).toBeGreaterThan(12);
 });
 
 it('by itself it does not', async () => {

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../../src/core/callers/caller.ts';
-import type { UsageStore } from '../../src/core/stores/usage-store.ts';
+import type { UsageCounts, UsageStore } from '../../src/core/stores/usage-store.ts';
 import { createUsageCounter } from '../../src/observability/usage-counter.ts';
 
 const personOf = (id: string): Caller => ({ id: `key/${id}`, person: { id }, role: 'user', isOpen: false });
 
 function counterWith(add: UsageStore['add']) {
-  const store = { add, prune: async () => undefined, tokensOf: async () => [] } as unknown as UsageStore;
+  const store = { add, prune: async () => undefined, readTokens: async () => undefined } as unknown as UsageStore;
   return createUsageCounter({ store, now: () => 0, logger: { error: () => undefined } });
 }
 
@@ -69,4 +69,27 @@ it('remembers the tokens of so many people of a key that inventing them fills no
   expect(counter.tokensToday('key')).toBe(120_120);
   expect(counter.tokensToday('key/ada')).toBe(120);
   expect(counter.tokensToday('key/p0')).toBe(0);
+});
+
+it('counts once what is used while the tokens of today are read', async () => {
+  const read = Promise.withResolvers<void>();
+  const rows: { keyId: string; personId: string; tokens: number }[] = [{ keyId: 'key', personId: '', tokens: 5 }];
+  const store = {
+    add: async (counts: readonly UsageCounts[]) =>
+      void rows.push(...counts.map(({ keyId, personId, tokensIn }) => ({ keyId, personId, tokens: tokensIn }))),
+    prune: async () => undefined,
+    readTokens: async (_day: string, each: (row: (typeof rows)[number]) => void) => {
+      await read.promise;
+      rows.forEach(each);
+    },
+  } as unknown as UsageStore;
+  const counter = createUsageCounter({ store, now: () => 0, logger: { error: () => undefined } });
+  const loading = counter.load();
+  const caller: Caller = { id: 'key', role: 'user', isOpen: false };
+  counter.countPassed({ caller, model: 'm', tokens: 7, hasFailed: false });
+  const flushing = counter.flush();
+  read.resolve();
+  await Promise.all([loading, flushing]);
+  expect(counter.tokensToday('key')).toBe(12);
+  expect(rows).toHaveLength(2);
 });

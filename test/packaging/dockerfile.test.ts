@@ -57,7 +57,7 @@ describe('the image', () => {
 
   it('is started by the program itself, as a user without rights, so that signals reach it', () => {
     const commands = ['ENTRYPOINT', 'CMD'].map((name) => JSON.parse(valuesOf(last, name)[0] ?? '') as string[]);
-    expect(commands).toEqual([['node', '--max-semi-space-size=16', '/app/toolwharf.js'], ['serve']]);
+    expect(commands).toEqual([['node', '--max-semi-space-size=16', '--no-flush-bytecode', '/app/toolwharf.js'], ['serve']]);
     expect(valuesOf(last, 'USER')).toEqual(['1000:1000']);
   });
 

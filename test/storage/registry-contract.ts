@@ -153,6 +153,17 @@ export function describeRegistry(name: string, createRegistry: (records: ToolSer
     it('are listed in the order of their creation, with all their fields', async () => {
       expect(await (await withKeys()).listKeys()).toEqual([first, second]);
       expect(await (await create()).listKeys()).toEqual([]);
+      expect(await (await create()).countKeys()).toBe(0);
+    });
+
+    it('are counted, and found by their id', async () => {
+      const registry = await withKeys();
+      expect(await registry.countKeys()).toBe(2);
+      expect(await registry.findKey('key_b')).toEqual(second);
+      expect(await registry.findKey('key_c')).toBeUndefined();
+      await registry.deleteKey('key_b');
+      expect(await registry.countKeys()).toBe(1);
+      expect(await registry.findKey('key_b')).toBeUndefined();
     });
 
     it('are found by their hash, as the same frozen object', async () => {

@@ -47,7 +47,7 @@ export function composeAccess(
   const startKey = isLoopback && !hasFixedKey && oidcSettings === undefined ? createKeyText() : undefined;
   const expiry = createExpiryWatch({
     now,
-    findKey: async (id) => (await registry.listKeys()).find((record) => record.id === id),
+    findKey: (id) => registry.findKey(id),
     onExpired(callerId) {
       void endAllOf(callerId, 'expired');
       void closeSessionsOf(callerId);

@@ -107,7 +107,7 @@ class StoredSuspension implements RunSuspension {
   async suspend(calls: readonly WaitingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingApproval> {
     const waiting = await this.#saveWaiting({ calls: [...calls], loop });
     const approval = toPendingApproval(waiting, this.#options);
-    await this.#saveTranscript(waiting, round, approval.url === undefined ? [] : [approval.url]);
+    await this.#saveLogAndTranscript(waiting, round, approval.url === undefined ? [] : [approval.url]);
     return approval;
   }
 
@@ -118,7 +118,7 @@ class StoredSuspension implements RunSuspension {
     const { id: runId, waitId, expires } = waiting;
     const token = this.#options.tokens.sign({ runId, waitId, ...connectScope }, expires);
     const urls = servers.flatMap(({ url }) => url ?? []);
-    await this.#saveTranscript(waiting, { ...round, isToConnect: true }, urls);
+    await this.#saveLogAndTranscript(waiting, { ...round, isToConnect: true }, urls);
     return { run_id: runId, servers, token };
   }
 
@@ -140,6 +140,7 @@ class StoredSuspension implements RunSuspension {
     const waiting: WaitingRun = { ...waited, request: this.#request, sources, loop, transcript: [...transcript], again: { decided, left } };
     try {
       await save(waiting, retriedRunsPerCaller, this.#options);
+      await this.#options.flushLog();
     } catch (error) {
       if (error instanceof GatewayError) return false;
       throw error;
@@ -163,10 +164,12 @@ class StoredSuspension implements RunSuspension {
     return waiting;
   }
 
-  async #saveTranscript(waiting: WaitingRun, round: SuspendedRound, urls: readonly string[]): Promise<void> {
-    if (urls.length === 0) return;
+  /** Before anyone can decide. At the same time, so that one commit writes both. */
+  async #saveLogAndTranscript(waiting: WaitingRun, round: SuspendedRound, urls: readonly string[]): Promise<void> {
+    const { flushLog, transcripts } = this.#options;
     const links = urls.map((url) => url.slice(url.lastIndexOf('/') + 1));
-    await this.#options.transcripts.saveSuspended(waiting, links, { ...round, before: this.#run.transcript });
+    const saving = links.length === 0 ? [] : [transcripts.saveSuspended(waiting, links, { ...round, before: this.#run.transcript })];
+    await Promise.all([flushLog(), ...saving]);
   }
 
   async #linkedServers(calls: readonly ConnectingCall[]): Promise<PendingConnect['servers']> {
@@ -180,7 +183,7 @@ class StoredSuspension implements RunSuspension {
 }
 
 /** @throws GatewayError `overloaded` if the store is full */
-async function save(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunSuspensionsOptions): Promise<void> {
+async function save(run: WaitingRun, maxOfCaller: number, { store, onGivenUp, now }: RunSuspensionsOptions): Promise<void> {
   await store.prune(now());
   const [maxRunCharacters, maxCharacters] = [waitingRunCharacters, waitingRunsCharacters];
   const saved = await store.save(run, { maxRunCharacters, maxOfCaller, maxCharacters });
@@ -198,8 +201,6 @@ async function save(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   }
   const givenUp = saved.givenUp.filter((id) => !id.startsWith(failedRunPrefix));
   if (givenUp.length > 0) await onGivenUp(givenUp);
-  // The run's log must be readable before anyone can decide.
-  await flushLog();
 }
 
 /** The scope of a token that resumes a run once its caller has connected, besides the suspension. */

@@ -23,11 +23,13 @@ const shownNames = 20;
 export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResumed: boolean): ChosenOffer {
   const { toolChoice: choice } = request;
   if (choice === undefined && request.parallelToolCalls === undefined) return { request, offer };
-  const names = [...request.callerFunctions.map(({ name }) => name), ...gatewayNames(offer)];
-  if (names.length === 0 && request.hostedTools.length === 0) return withoutTools(request, offer, isResumed);
+  const hasFunctions = request.callerFunctions.length > 0 || offer.tools.size > 0 || offer.finder !== undefined;
+  if (!hasFunctions && request.hostedTools.length === 0) return withoutTools(request, offer, isResumed);
   const form = choice === 'any' || (isJsonObject(choice) && choice['type'] === 'any') ? 'required' : choice;
   if (form === undefined || form === 'auto' || form === 'none' || form === 'required')
     return { request: { ...request, toolChoice: form }, offer };
+  // Only from here on: thousands of functions may be deferred.
+  const names = [...request.callerFunctions.map(({ name }) => name), ...gatewayNames(offer)];
   if (isJsonObject(form) && form['type'] === 'allowed_tools' && offer.tools.size > 0)
     return narrowToAllowed({ request, offer, isResumed }, form, names);
   const server = isJsonObject(form) ? serverChoiceIn(form) : undefined;

@@ -124,7 +124,10 @@ export interface Registry {
   changeBackend(backend: BackendConfig): Promise<void>;
   deleteBackend(name: string): Promise<void>;
 
+  /** In the order of their creation. */
   listKeys(): Promise<readonly KeyRecord[]>;
+  countKeys(): Promise<number>;
+  findKey(id: string): Promise<KeyRecord | undefined>;
   findKeyByHash(hash: string): Promise<KeyRecord | undefined>;
   createKey(record: KeyRecord): Promise<void>;
   changeKey(record: KeyRecord): Promise<void>;

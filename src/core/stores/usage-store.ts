@@ -55,8 +55,8 @@ export interface UsageStore {
   /** Adds the counts to those that are stored, and notes the people, all or nothing, in one tick of the event loop. */
   add(counts: readonly UsageCounts[], people: readonly KnownPerson[]): Promise<void>;
   report(query: UsageQuery): Promise<UsageRow[]>;
-  /** Tokens of a day, in and out, of each key and person. */
-  tokensOf(day: string): Promise<{ keyId: string; personId: string; tokens: number }[]>;
+  /** Tokens of a day, in and out, some rows in each tick of the event loop; several rows may be of the same key and person. */
+  readTokens(day: string, read: (tokens: { keyId: string; personId: string; tokens: number }) => void): Promise<void>;
   /** The last to use it first. `search`: only those whose id, name or address contains it, whatever the case. */
   listPeople(page: PeoplePage): Promise<KnownPerson[]>;
   /** Forgets one of the people of a key, or all of them: what they used counts for the key from now on. False if nobody was known. */

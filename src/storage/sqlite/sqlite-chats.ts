@@ -6,7 +6,7 @@ import { chooseLosses } from '../../shared/fairness/fair-shares.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { execute, selectAll, selectFirst } from './connection/select.ts';
+import { execute, selectAll, selectEach, selectFirst } from './connection/select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
@@ -71,7 +71,7 @@ export function createSqliteChats(
       connection.write(
         (database) => {
           const sql = `UPDATE chats SET metadata = ? ${whereOwned}`;
-          return database.prepare(sql).run(JSON.stringify(metadata), id, callerId, oldestCreated()).changes > 0;
+          return execute(database, sql, JSON.stringify(metadata), id, callerId, oldestCreated()) > 0;
         },
         { callerId },
       ),
@@ -109,10 +109,10 @@ async function removeChats(connection: DatabaseConnection, condition: string, va
     columns: ['characters'],
     condition,
     values,
-    forEach(database) {
-      const removeWords = database.prepare('DELETE FROM chat_words WHERE rowid = ?');
-      return ({ position }) => void removeWords.run(position);
-    },
+    forEach:
+      (database) =>
+      ({ position }) =>
+        void execute(database, 'DELETE FROM chat_words WHERE rowid = ?', position),
   });
 }
 
@@ -146,15 +146,11 @@ function toRow({ id, callerId, created, model, texts, ...chat }: StoredChat): Ne
 }
 
 function insert(database: DatabaseSync, { values, question, answer }: NewChatRow): void {
-  const { lastInsertRowid: position } = database
-    .prepare(
-      `INSERT INTO chats (id, caller_id, created, model, characters, metadata, messages, completion, question, answer)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(...values);
-  database
-    .prepare('INSERT INTO chat_words (rowid, question, answer) VALUES (?, ?, ?)')
-    .run(position, wordsOf(question).join(' '), wordsOf(answer).join(' '));
+  const sql = `INSERT INTO chats (id, caller_id, created, model, characters, metadata, messages, completion, question, answer)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING position`;
+  const { position } = selectFirst<{ position: number }>(database, sql, ...values) ?? { position: 0 };
+  const words = 'INSERT INTO chat_words (rowid, question, answer) VALUES (?, ?, ?)';
+  execute(database, words, position, wordsOf(question).join(' '), wordsOf(answer).join(' '));
 }
 
 /** `condition` becomes part of the SQL, so it must never come from a request. */
@@ -198,7 +194,7 @@ function list(
   const chats: ListedChat[] = [];
   let characters = 0;
   // One more than the limit, to know whether there is another page. Row by row, so that reading stops at the page's size limit.
-  for (const row of database.prepare(sql).iterate(...values, limit + 1) as Iterable<unknown> as Iterable<ListedRow>) {
+  for (const row of selectEach<ListedRow>(database, sql, ...values, limit + 1)) {
     characters += row.completion.length;
     if (chats.length === limit || (chats.length > 0 && characters > chatPageCharacters)) return { chats, hasMore: true };
     chats.push(toListed(row));

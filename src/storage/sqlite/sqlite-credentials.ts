@@ -38,7 +38,7 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
       const value = encrypt(cipher, credential, { callerId, server });
       return connection.write(
         (database) => {
-          database.prepare(saveSql).run(callerId, server, value, randomUUID());
+          execute(database, saveSql, callerId, server, value, randomUUID());
           requireRoom(database, keyIdOf(callerId));
         },
         { callerId, characters: value.length },
@@ -62,7 +62,7 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
 
     replace(callerId, server, { revision, credential }) {
       const value = encrypt(cipher, credential, { callerId, server });
-      return connection.write((database) => database.prepare(replaceSql).run(value, randomUUID(), callerId, server, revision).changes > 0, {
+      return connection.write((database) => execute(database, replaceSql, value, randomUUID(), callerId, server, revision) > 0, {
         callerId,
         characters: value.length,
       });

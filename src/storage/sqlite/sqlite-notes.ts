@@ -21,9 +21,8 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
       return connection.write(
         (database) => {
           execute(database, 'DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)', kind, id, bounds.time);
-          database
-            .prepare('INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)')
-            .run(kind, id, callerId, expires, encrypted.length, encrypted);
+          const sql = 'INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)';
+          execute(database, sql, kind, id, callerId, expires, encrypted.length, encrypted);
           enforceBounds(database, kind, bounds);
         },
         { callerId, characters: encrypted.length },
@@ -38,10 +37,10 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
       }),
 
     isEmpty: () =>
-      connection.read((database) => database.prepare('SELECT 1 FROM chat_memory WHERE kind = ? LIMIT 1').get(kind) === undefined),
+      connection.read((database) => selectFirst(database, 'SELECT 1 FROM chat_memory WHERE kind = ? LIMIT 1', kind) === undefined),
 
     async delete(id) {
-      await connection.write((database) => database.prepare('DELETE FROM chat_memory WHERE kind = ? AND id = ?').run(kind, id));
+      await connection.write((database) => execute(database, 'DELETE FROM chat_memory WHERE kind = ? AND id = ?', kind, id));
     },
 
     async deleteAllOf(callerId) {

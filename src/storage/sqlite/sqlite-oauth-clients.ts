@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { OAuthClientStore, RegisteredClient, RegistrationKey } from '../../core/sign-in/oauth-clients.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
-import { selectFirst } from './connection/select.ts';
+import { execute, selectFirst } from './connection/select.ts';
 
 /** Registrations with authorization servers: far more than an operator connects to. Beyond it the oldest is forgotten, and made again when needed. */
 export const oauthClients = 1_000;
@@ -26,11 +26,9 @@ export function createSqliteOAuthClients(connection: DatabaseConnection, secret:
       return connection.write((database) => {
         const first = read(database, place);
         if (first !== undefined) return first;
-        database
-          .prepare('REPLACE INTO oauth_clients (issuer, redirect_uri, value) VALUES (?, ?, ?)')
-          .run(place.issuer, place.redirectUri, value);
-        const sql = 'DELETE FROM oauth_clients WHERE rowid <= (SELECT max(rowid) FROM oauth_clients) - ?';
-        database.prepare(sql).run(oauthClients);
+        const { issuer, redirectUri } = place;
+        execute(database, 'REPLACE INTO oauth_clients (issuer, redirect_uri, value) VALUES (?, ?, ?)', issuer, redirectUri, value);
+        execute(database, 'DELETE FROM oauth_clients WHERE rowid <= (SELECT max(rowid) FROM oauth_clients) - ?', oauthClients);
         return client;
       });
     },
@@ -38,7 +36,7 @@ export function createSqliteOAuthClients(connection: DatabaseConnection, secret:
     async delete(place, clientId) {
       await connection.write((database) => {
         if (read(database, place)?.id !== clientId) return;
-        database.prepare('DELETE FROM oauth_clients WHERE issuer = ? AND redirect_uri = ?').run(place.issuer, place.redirectUri);
+        execute(database, 'DELETE FROM oauth_clients WHERE issuer = ? AND redirect_uri = ?', place.issuer, place.redirectUri);
       });
     },
   };

@@ -215,19 +215,20 @@ function findPosition(database: DatabaseSync, where: string, values: readonly SQ
 
 function insert(database: DatabaseSync, stored: StoredResponse, { value, time }: { value: string; time: number }): void {
   const { id, callerId, created, previousId = null, isRunning, response } = stored;
-  const { lastInsertRowid: position } = database
-    .prepare('INSERT INTO responses (id, caller_id, created, used, previous_id, is_running, characters) VALUES (?, ?, ?, ?, ?, ?, ?)')
-    .run(id, callerId, created, time, previousId, isRunning ? 1 : 0, value.length);
-  database.prepare('INSERT INTO response_values (position, value) VALUES (?, ?)').run(position, value);
-  insertItems(database, Number(position), response);
+  const columns = 'id, caller_id, created, used, previous_id, is_running, characters';
+  const sql = `INSERT INTO responses (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING position`;
+  const values = [id, callerId, created, time, previousId, isRunning ? 1 : 0, value.length];
+  const { position } = selectFirst<{ position: number }>(database, sql, ...values) ?? { position: 0 };
+  execute(database, 'INSERT INTO response_values (position, value) VALUES (?, ?)', position, value);
+  insertItems(database, position, response);
 }
 
 /** Updates the row instead of replacing it, because it may be read at this moment. */
 function replace(database: DatabaseSync, position: number, { stored, value }: { stored: StoredResponse; value: string }): void {
   const { isRunning, response } = stored;
   const sql = 'UPDATE responses SET is_running = ?, characters = ? WHERE position = ?';
-  database.prepare(sql).run(isRunning ? 1 : 0, value.length, position);
-  database.prepare('UPDATE response_values SET value = ? WHERE position = ?').run(value, position);
+  execute(database, sql, isRunning ? 1 : 0, value.length, position);
+  execute(database, 'UPDATE response_values SET value = ? WHERE position = ?', value, position);
   insertItems(database, position, response);
 }
 

@@ -17,7 +17,7 @@ import type { MostLosses } from '../../shared/fairness/fair-shares.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectAll, selectFirst } from './connection/select.ts';
+import { execute, selectAll, selectEach, selectFirst } from './connection/select.ts';
 import { lossesIn } from './sqlite-shares.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
@@ -33,8 +33,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
   return {
     save: (runs) =>
       connection.write((database) => {
-        const statement = database.prepare(upsert);
-        for (const run of runs) statement.run(...toRow(run));
+        for (const run of runs) execute(database, upsert, ...toRow(run));
       }),
 
     find: (id) =>
@@ -54,11 +53,10 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
       );
       if (!hasInterrupted) return;
       await connection.write((database) => {
-        const statement = database.prepare(upsert);
         for (const row of selectAll<RunRow>(database, `SELECT ${columns}, events ${unfinished}`).filter(isInterrupted)) {
           const run = toRun(row);
           const isFailed = statusAfterInterruption(run, waitingIds) === 'failed';
-          statement.run(...toRow(isFailed ? interrupted(run, time) : { ...run, status: 'waiting' }));
+          execute(database, upsert, ...toRow(isFailed ? interrupted(run, time) : { ...run, status: 'waiting' }));
         }
       });
     },
@@ -88,9 +86,9 @@ function list(database: DatabaseSync, { callerId, limit, after, since, filter = 
   const sql = `SELECT ${columns} FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
   const runs: RunSummary[] = [];
   let searched = 0;
-  for (const row of database.prepare(sql).iterate(...values, limits.searchedRuns)) {
+  for (const row of selectEach<SummaryRow>(database, sql, ...values, limits.searchedRuns)) {
     searched += 1;
-    const run = toSummary(row as unknown as SummaryRow);
+    const run = toSummary(row);
     const isFound = matchesFilter(run, filter);
     if (isFound && runs.length === limit) return { runs, next: runs.at(-1) };
     if (isFound) runs.push(run);
@@ -144,8 +142,7 @@ const removedPerTick: MostLosses = { entries: 5_000, owners: 200 };
 /** Returns whether there may be more to remove. */
 function prune(database: DatabaseSync, { maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): boolean {
   const shared = { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' } as const;
-  const remove = database.prepare('DELETE FROM runs WHERE id = ?');
   const losses = lossesIn(database, shared, { entries: maxRuns, characters: maxCharacters, most: removedPerTick });
-  for (const { id } of losses) remove.run(id);
+  for (const { id } of losses) execute(database, 'DELETE FROM runs WHERE id = ?', id);
   return losses.length === removedPerTick.entries || new Set(losses.map(({ owner }) => owner)).size === removedPerTick.owners;
 }

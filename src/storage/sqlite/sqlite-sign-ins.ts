@@ -4,7 +4,7 @@ import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectFirst } from './connection/select.ts';
+import { execute, selectFirst } from './connection/select.ts';
 import { lossesIn } from './sqlite-shares.ts';
 
 interface SignInRow {
@@ -33,10 +33,9 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
       const value = cipher.encrypt(JSON.stringify({ person }), { id, field: fieldOf(callerId, server) });
       return connection.write(
         (database) => {
-          database.prepare('DELETE FROM sign_ins WHERE expires <= ?').run(bounds.time);
-          database
-            .prepare('INSERT INTO sign_ins (id, caller_id, server_id, expires, is_used, characters, value) VALUES (?, ?, ?, ?, 0, ?, ?)')
-            .run(id, callerId, server, expires, value.length, value);
+          execute(database, 'DELETE FROM sign_ins WHERE expires <= ?', bounds.time);
+          const sql = 'INSERT INTO sign_ins (id, caller_id, server_id, expires, is_used, characters, value) VALUES (?, ?, ?, ?, 0, ?, ?)';
+          execute(database, sql, id, callerId, server, expires, value.length, value);
           enforceBounds(database, callerId, bounds);
         },
         { callerId, characters: value.length },
@@ -54,7 +53,7 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
       const sql = `UPDATE sign_ins SET is_used = 1, state = ?, state_expires = ?, begun = ?, characters = characters + ?
         WHERE id = ? AND is_used = 0 AND expires > ?`;
       const values = [begun?.state ?? null, begun?.expires ?? null, sealed ?? null, sealed?.length ?? 0, id, time] as const;
-      return connection.write((database) => database.prepare(sql).run(...values).changes === 1);
+      return connection.write((database) => execute(database, sql, ...values) === 1);
     },
 
     findBegun: (state, time) =>
@@ -69,7 +68,7 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
     finish(state, time) {
       const sql = `UPDATE sign_ins SET state = NULL, state_expires = NULL, begun = NULL, characters = length(value)
         WHERE state = ? AND state_expires > ?`;
-      return connection.write((database) => database.prepare(sql).run(state, time).changes === 1);
+      return connection.write((database) => execute(database, sql, state, time) === 1);
     },
 
     async deleteAllOf(callerId) {
@@ -85,14 +84,11 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
 }
 
 function enforceBounds(database: DatabaseSync, callerId: string, { maxOfCaller, max, maxCharacters }: SignInBounds): void {
-  database
-    .prepare(
-      'DELETE FROM sign_ins WHERE position IN (SELECT position FROM sign_ins WHERE caller_id = ? ORDER BY position DESC LIMIT -1 OFFSET ?)',
-    )
-    .run(callerId, maxOfCaller);
+  const newest = 'SELECT position FROM sign_ins WHERE caller_id = ? ORDER BY position DESC LIMIT -1 OFFSET ?';
+  execute(database, `DELETE FROM sign_ins WHERE position IN (${newest})`, callerId, maxOfCaller);
   const shared = { table: 'sign_ins', id: 'position', where: 'true', order: 'position' } as const;
-  const remove = database.prepare('DELETE FROM sign_ins WHERE position = ?');
-  for (const { id } of lossesIn(database, shared, { entries: max, characters: maxCharacters })) remove.run(id);
+  for (const { id } of lossesIn(database, shared, { entries: max, characters: maxCharacters }))
+    execute(database, 'DELETE FROM sign_ins WHERE position = ?', id);
 }
 
 /** Bound to both, so that a row cannot be made another caller's. */

@@ -12,7 +12,7 @@ import {
 import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
 import { deleteInParts } from './connection/delete-in-parts.ts';
-import { selectAll, selectFirst } from './connection/select.ts';
+import { execute, selectAll, selectFirst } from './connection/select.ts';
 
 const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
 const columns = 'day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures';
@@ -40,11 +40,9 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
   return {
     add: (counts, people) =>
       connection.write((database) => {
-        const add = database.prepare(addCounts);
         for (const { day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures } of counts)
-          add.run(day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
-        const note = database.prepare(notePerson);
-        for (const { keyId, id, name = null, email = null, last } of people) note.run(keyId, id, name, email, last);
+          execute(database, addCounts, day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
+        for (const { keyId, id, name = null, email = null, last } of people) execute(database, notePerson, keyId, id, name, email, last);
       }),
 
     async report(query) {
@@ -59,15 +57,7 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       return rows;
     },
 
-    tokensOf: (day) =>
-      connection.read((database) =>
-        selectAll(
-          database,
-          `SELECT key_id AS keyId, person_id AS personId, sum(tokens_in + tokens_out) AS tokens FROM usage
-            WHERE day = ? AND tool = '' GROUP BY key_id, person_id`,
-          day,
-        ),
-      ),
+    readTokens: (day, read) => readTokens(connection, day, read),
 
     listPeople: async (page) => (await findPeople(connection, page)).map(toPerson),
 
@@ -79,6 +69,24 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       await deleteInParts(connection, { table: 'people', key: ['key_id', 'id'], condition: 'last < ?', values: [time] });
     },
   };
+}
+
+async function readTokens(connection: DatabaseConnection, day: string, read: Parameters<UsageStore['readTokens']>[1]): Promise<void> {
+  interface TokensRow {
+    keyId: string;
+    personId: string;
+    model: string;
+    tokens: number;
+  }
+  const sql = `SELECT key_id AS keyId, person_id AS personId, model, tokens_in + tokens_out AS tokens FROM usage
+    WHERE day = ? AND tool = '' AND (key_id, person_id, model) > (?, ?, ?) ORDER BY key_id, person_id, model LIMIT ${rowsPerTick}`;
+  let last = { keyId: '', personId: '', model: '' };
+  for (let rows: TokensRow[] | undefined; rows === undefined || rows.length === rowsPerTick; await nextTick()) {
+    const { keyId, personId, model } = last;
+    rows = await connection.read((database) => selectAll<TokensRow>(database, sql, day, keyId, personId, model));
+    rows.forEach(read);
+    last = rows.at(-1) ?? last;
+  }
 }
 
 /** The last day with stored usage before (or up to) this one. */
@@ -192,9 +200,8 @@ interface CountsRow {
 
 /** Adds the counts of a deleted person to those of their key. */
 function countForKey(database: DatabaseSync): (row: CountsRow) => void {
-  const add = database.prepare(addCounts);
   return ({ day, key_id: keyId, model, tool, requests, tokens_in: read, tokens_out: written, tool_calls: calls, failures }) =>
-    void add.run(day, keyId, '', model, tool, requests, read, written, calls, failures);
+    void execute(database, addCounts, day, keyId, '', model, tool, requests, read, written, calls, failures);
 }
 
 interface PersonRow {

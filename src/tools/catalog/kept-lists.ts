@@ -1,7 +1,8 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ListedTool, Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fairness/fair-map.ts';
 import { charactersPerToken, estimateFunctionTokens, parametersOnce } from '../definitions/lazy-spec.ts';
-import { nameInGroups, withinShare } from './named-functions.ts';
+import { nameInGroups, namedPerTurn, withinShare, type Named } from './named-functions.ts';
 import type { NamedEntry } from '../definitions/name-functions.ts';
 import type { Candidate } from '../definitions/tool-source.ts';
 import { functionTokens } from './cut/cut-spec.ts';
@@ -14,9 +15,10 @@ export const keptListsCharacters = 64 * 1024 * 1024;
 interface KeptLists {
   /**
    * The list of these candidates: the same object as long as the candidates are the same, so that derived values can be cached by it. Callers with
-   * the same candidates share a list; a candidate that only one caller may see is an object of its own.
+   * the same candidates share a list; a candidate that only one caller may see is an object of its own. A long list is made over several ticks of the
+   * event loop.
    */
-  listOf(groups: readonly (readonly Candidate[])[], callerId: string): readonly ListedTool[];
+  listOf(groups: readonly (readonly Candidate[])[], callerId: string): Promise<readonly ListedTool[]>;
   /** Drops lists that nobody has asked for in a while: they hold documents that may have been replaced. */
   dropUnused(): void;
   /** Drops the lists of a key and its people, or of one of them. */
@@ -31,6 +33,11 @@ interface Kept {
   usedAt: number;
 }
 
+interface MadeList {
+  list: readonly ListedTool[];
+  characters: number;
+}
+
 /** How long a list is kept without a reader. Clients read theirs when a conversation begins. */
 const unusedMs = 10 * 60 * 1_000;
 /** How often unused lists are dropped. */
@@ -43,7 +50,22 @@ const charactersOfFrame = 500;
 export function createKeptLists(elapsed: () => number): KeptLists {
   const kept = new FairMap<Kept>({ entries: keptLists, characters: keptListsCharacters });
   const numberOf = createNumbers();
+  /** Lists that are being made, by their places. */
+  const making = new Map<string, { numbers: readonly number[]; made: Promise<MadeList> }>();
   let dropping: NodeJS.Timeout | undefined;
+
+  /** Once for all who ask at the same time. */
+  async function make(key: string, numbers: readonly number[], groups: readonly (readonly Candidate[])[]): Promise<MadeList> {
+    const begun = making.get(key);
+    if (begun !== undefined && isSame(begun.numbers, numbers)) return begun.made;
+    const made = toListedTools(nameInGroups(groups, new Set()));
+    making.set(key, { numbers, made });
+    try {
+      return await made;
+    } finally {
+      if (making.get(key)?.made === made) making.delete(key);
+    }
+  }
 
   function dropUnused(): void {
     const time = elapsed();
@@ -56,7 +78,7 @@ export function createKeptLists(elapsed: () => number): KeptLists {
 
   return {
     dropUnused,
-    listOf(groups, callerId) {
+    async listOf(groups, callerId) {
       const numbers = groups.flatMap((group) => [...group.map(numberOf), -1]);
       const key = String(hashOf(numbers));
       const known = kept.use(key);
@@ -64,7 +86,8 @@ export function createKeptLists(elapsed: () => number): KeptLists {
         known.usedAt = elapsed();
         return known.list;
       }
-      const { list, characters } = toListedTools(nameInGroups(groups, new Set()));
+      const { list, characters } = await make(key, numbers, groups);
+      if (kept.get(key)?.list === list) return list;
       dropUnused();
       // A list that is larger than all are is kept all the same, so that its readers share it.
       const counted = Math.min(characters, keptListsCharacters / 2);
@@ -100,8 +123,12 @@ function isSame(one: readonly number[], other: readonly number[]): boolean {
 }
 
 /** As they would be offered all together: where they do not fit whole, the largest are cut, and the function that describes them is listed too. */
-function toListedTools(named: Iterable<NamedEntry<Candidate>>): { list: ListedTool[]; characters: number } {
-  const whole = Array.from(named, ({ name, entry }) => ({ candidate: entry, tool: entry.toTool(name) }));
+async function toListedTools(named: Iterable<NamedEntry<Candidate>>): Promise<MadeList> {
+  const whole: Named[] = [];
+  for (const { name, entry } of named) {
+    whole.push({ candidate: entry, tool: entry.toTool(name) });
+    if (whole.length % namedPerTurn === 0) await nextTick();
+  }
   const { all, describer } = withinShare(whole, new Set(whole.map(({ tool }) => tool.spec.name)));
   const list = all.map(({ candidate, tool }) => toListedTool(tool, candidate.id ?? tool.label));
   if (describer !== undefined) list.push({ ...toListedTool(describer, describer.label), helper: describer });

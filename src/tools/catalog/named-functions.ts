@@ -22,7 +22,7 @@ export interface Named {
 }
 
 /** Functions made in one turn of the event loop: a few milliseconds. */
-const namedPerTurn = 250;
+export const namedPerTurn = 250;
 
 type Finder = NonNullable<ToolOffer['finder']>;
 

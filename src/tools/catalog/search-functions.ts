@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import MiniSearch from 'minisearch';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { chooseLosses, sharesOf } from '../../shared/fairness/fair-shares.ts';
@@ -23,6 +24,10 @@ const searchedCharacters = 250_000;
 const searchedCharactersEach = 4_000;
 /** Cached indexes: one per set of tools that callers use at the same time. */
 export const maxIndexes = 8;
+/** Matches of words that are kept with an index, of twelve bytes each, so that the next question with such a word does not search for it. */
+const keptMatches = 100_000;
+/** What keeping a word takes besides, in matches. */
+const matchesOfWord = 50;
 /** Stop words: common in questions, meaningless in functions. */
 const stopWords = new Set(
   'a about all an and any are as at be can could did do does for from get give had has have how i if in into is it its just let me my no not of on or our please show so some tell than that the their them then there these they this to us was we were what when where which who why will with would you your'.split(
@@ -69,22 +74,62 @@ async function createSearch(specs: readonly ToolSpec[]): Promise<FunctionSearch>
       }),
     );
   }
+  const known = new LRUCache<string, Matches>({ maxSize: keptMatches, sizeCalculation: ({ ids }) => ids.length + matchesOfWord });
+  const best = createRanking(specs.length);
   return async (query, limit) => {
-    // Word by word, as the library does it in one go: the sum of the scores, times the number of words that match.
-    const found = new Map<number, { score: number; words: number }>();
+    const found: Matches[] = [];
     for (const word of new Set(toWords(query.slice(-maxQueryLength)).map((text) => text.toLowerCase()))) {
-      await nextTurn();
-      for (const { id, score } of index.search(word)) {
-        const sum = found.get(Number(id)) ?? { score: 0, words: 0 };
-        sum.score += score;
-        sum.words += 1;
-        found.set(Number(id), sum);
+      let matches = known.get(word);
+      if (matches === undefined) {
+        await nextTurn();
+        const hits = index.search(word);
+        matches = { ids: Uint32Array.from(hits, ({ id }) => Number(id)), scores: Float64Array.from(hits, ({ score }) => score) };
+        known.set(word, matches);
+      }
+      found.push(matches);
+    }
+    return best(found, limit);
+  };
+}
+
+/** The functions that one word matches. */
+interface Matches {
+  ids: Uint32Array;
+  scores: Float64Array;
+}
+
+/** Ranks as the library does for several words: by the sum of the scores, times the number of words that match. */
+function createRanking(size: number): (found: readonly Matches[], limit: number) => number[] {
+  // For all questions the same, because a common word matches thousands of functions.
+  const scores = new Float64Array(size);
+  const words = new Uint32Array(size);
+  const matching = new Uint32Array(size);
+  const rankOf = (id: number): number => (scores[id] ?? 0) * (words[id] ?? 0);
+  return (found, limit) => {
+    let count = 0;
+    for (const { ids, scores: added } of found) {
+      for (let index = 0; index < ids.length; index += 1) {
+        const id = ids[index] ?? 0;
+        if (words[id] === 0) matching[count++] = id;
+        words[id] = (words[id] ?? 0) + 1;
+        scores[id] = (scores[id] ?? 0) + (added[index] ?? 0);
       }
     }
-    return [...found]
-      .toSorted(([, left], [, right]) => right.score * right.words - left.score * left.words)
-      .slice(0, limit)
-      .map(([id]) => id);
+    const best: number[] = [];
+    let least = -1;
+    for (let index = 0; index < count; index += 1) {
+      const id = matching[index] ?? 0;
+      const rank = (scores[id] ?? 0) * (words[id] ?? 0);
+      if (best.length >= limit && rank <= least) continue;
+      let place = best.length;
+      while (place > 0 && rankOf(best[place - 1] ?? 0) < rank) place -= 1;
+      best.splice(place, 0, id);
+      best.length = Math.min(best.length, limit);
+      least = rankOf(best.at(-1) ?? 0);
+    }
+    scores.fill(0);
+    words.fill(0);
+    return best;
   };
 }
 
@@ -104,5 +149,5 @@ function toTerm(word: string): string | null {
 }
 
 function isSameList(left: readonly ToolSpec[], right: readonly ToolSpec[]): boolean {
-  return left.length === right.length && left.every((spec, index) => spec === right[index]);
+  return left === right || (left.length === right.length && left.every((spec, index) => spec === right[index]));
 }

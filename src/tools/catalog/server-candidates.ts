@@ -58,7 +58,7 @@ async function supplyNamed(
   const isMeant = ({ wanted }: Candidate): boolean => functions.has(wanted) || (isFormer && wanted === connectFunctionName(record));
   const named = candidates.filter(isMeant).map((candidate) => ({ ...candidate, isNamed: true }));
   const heldNamed = held.filter((name) => functions.has(name));
-  return { candidates: named, warnings: heldWarnings(record, heldNamed) };
+  return { candidates: named, warnings: heldWarnings(record, heldNamed), ...(!isForPeople(record) && { isForEverybody: true as const }) };
 }
 
 function offeredTo(to: OfferedTo, candidates: Candidate[]): Candidate[] {

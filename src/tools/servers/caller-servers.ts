@@ -21,7 +21,7 @@ type Asker = Pick<RunContext, 'caller' | 'signal'>;
 export interface CallerServers {
   /** Like `RegisteredServers.open`. A server that lists its functions only to people with a credential is opened with the caller's. */
   open: (record: ToolServerRecord, asker: Asker, isNeeded?: boolean) => MaybePromise<Opening>;
-  /** Changes whenever a server that all callers share was opened, has failed or was forgotten. */
+  /** Of the servers that all callers share; see `RegisteredServers.revision`. */
   revision: () => number;
   /** A function of an opened server. Each call uses the credential of the caller of its run. */
   createTool: (record: ToolServerRecord, server: OpenedServer, named: { operation: Operation; offeredName: string }) => Tool;

@@ -1,4 +1,5 @@
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import { keepLast } from '../../shared/keep-last.ts';
 import { forbiddenToolId, unknownToolId } from '../definitions/tool-ids.ts';
 
 /** A registered server that a request has selected. */
@@ -20,18 +21,21 @@ export function chooseServers(
   records: readonly ToolServerRecord[],
   allowed?: readonly string[],
 ): ChosenServer[] {
-  const servers = permittedServers(records, allowed);
-  if (toolIds === undefined) return servers.filter(({ record }) => record.isEnabled && record.isDefault);
+  if (toolIds === undefined) return permittedServers(records, allowed).filter(({ record }) => record.isEnabled && record.isDefault);
+  const permissions = permissionsIn(records, allowed);
   const chosen = new Map<string, ChosenServer>();
   for (const toolId of toolIds) {
-    const { server, functionName } = findById(toolId, servers);
+    const { record, functionName } = findById(toolId, records);
+    const server = permittedServer(record, permissions);
     const isPermitted =
       server !== undefined && (server.permitted === undefined || (functionName !== undefined && server.permitted.has(functionName)));
     // Do not reveal to a restricted key whether such a server exists.
     if (!isPermitted && allowed !== undefined && !allowed.includes(toolId)) throw forbiddenToolId(toolId, allowed);
     if (server === undefined) {
-      const ids = servers.map(({ record }) => (record.type === 'mcp' ? `server:mcp:${record.id}` : `server:${record.id}`));
-      throw unknownToolId(toolId, 'Known', ids);
+      const known = permittedServers(records, allowed).map(({ record: { type, id } }) =>
+        type === 'mcp' ? `server:mcp:${id}` : `server:${id}`,
+      );
+      throw unknownToolId(toolId, 'Known', known);
     }
     add(chosen, server, functionName);
   }
@@ -40,17 +44,28 @@ export function chooseServers(
 
 /** Every server of which the key permits at least one function. */
 export function permittedServers(records: readonly ToolServerRecord[], allowed?: readonly string[]): ChosenServer[] {
-  const servers = records.map((record): ChosenServer => ({ record, functions: undefined, permitted: undefined }));
-  if (allowed === undefined) return servers;
+  const permissions = permissionsIn(records, allowed);
+  return records.flatMap((record) => permittedServer(record, permissions) ?? []);
+}
+
+/** By the id of a server what the key permits of it; undefined: everything of every server. */
+type Permissions = ReadonlyMap<string, ChosenServer> | undefined;
+
+function permissionsIn(records: readonly ToolServerRecord[], allowed: readonly string[] | undefined): Permissions {
+  if (allowed === undefined) return undefined;
   const named = new Map<string, ChosenServer>();
   for (const toolId of allowed) {
-    const { server, functionName } = findById(toolId, servers);
-    if (server !== undefined) add(named, server, functionName);
+    const { record, functionName } = findById(toolId, records);
+    if (record !== undefined) add(named, { record, functions: undefined, permitted: undefined }, functionName);
   }
-  return records.flatMap((record) => {
-    const server = named.get(record.id);
-    return server === undefined ? [] : [{ record, functions: undefined, permitted: server.functions }];
-  });
+  return named;
+}
+
+function permittedServer(record: ToolServerRecord | undefined, permissions: Permissions): ChosenServer | undefined {
+  if (record === undefined) return undefined;
+  if (permissions === undefined) return { record, functions: undefined, permitted: undefined };
+  const server = permissions.get(record.id);
+  return server && { record, functions: undefined, permitted: server.functions };
 }
 
 function add(chosen: Map<string, ChosenServer>, server: ChosenServer, functionName: string | undefined): void {
@@ -60,15 +75,18 @@ function add(chosen: Map<string, ChosenServer>, server: ChosenServer, functionNa
   else earlier.functions?.add(functionName);
 }
 
+/** Kept for a list, of which there is one until a server changes: a chat that names one of a thousand servers need not look at the others. */
+const byId = keepLast((records: readonly ToolServerRecord[]) => new Map(records.map((record) => [record.id, record])));
+
 /** `server:<id>`, `server:<id>/<function>`, and Open WebUI's `server:<type>:<id>`. */
 function findById(
   toolId: string,
-  servers: readonly ChosenServer[],
-): { server: ChosenServer | undefined; functionName: string | undefined } {
+  records: readonly ToolServerRecord[],
+): { record: ToolServerRecord | undefined; functionName: string | undefined } {
   const match = /^server:(?:(?<type>mcp|openapi):)?(?<id>[a-z0-9_-]+)(?:\/(?<functionName>.+))?$/.exec(toolId);
-  const { type, id, functionName } = match?.groups ?? {};
-  const server = servers.find(({ record }) => record.id === id && (type === undefined || record.type === type));
-  return { server, functionName };
+  const { type, id = '', functionName } = match?.groups ?? {};
+  const record = byId(records).get(id);
+  return { record: type === undefined || record?.type === type ? record : undefined, functionName };
 }
 
 /** @throws GatewayError `unknown_tool_id` if the request names a function that the server does not have */

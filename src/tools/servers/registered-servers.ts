@@ -5,7 +5,7 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/async/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openForEverybody } from './open-registered-server.ts';
-import { failureMemoryMs, type DocumentSignIn, type Opening, type OpenMcp } from '../definitions/opened-server.ts';
+import { failureMemoryMs, type DocumentSignIn, type OpenedServer, type Opening, type OpenMcp } from '../definitions/opened-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 
@@ -35,7 +35,7 @@ export interface RegisteredServers {
   refresh(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** Like `refresh` but without validation: for automatic refreshes. */
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
-  /** Changes whenever a server was opened, has failed or was forgotten. */
+  /** Changes whenever a server was opened with new functions, could not be opened or was forgotten. */
   revision(): number;
   /** The last known state; does not contact the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
@@ -132,7 +132,9 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, onCha
   }
 
   function recordOutcome(entry: OpeningState, opening: Opening): void {
-    revision += 1;
+    // With a thousand servers, a document is looked at for changes twice a second, and most have none.
+    if (serverOf(entry.opening) === undefined || (opening.type !== 'unreachable' && serverOf(opening) !== serverOf(entry.opening)))
+      revision += 1;
     if (opening.type !== 'unreachable') {
       const isChanged = isOtherOffer(entry.opening, opening);
       entry.opening = opening;
@@ -204,6 +206,10 @@ function isOtherOffer(before: Opening | undefined, now: Opening): boolean {
   if (before.server === now.server) return false;
   const { fingerprint } = now.server;
   return fingerprint === undefined || fingerprint !== before.server.fingerprint;
+}
+
+function serverOf(opening: Opening | undefined): OpenedServer | undefined {
+  return opening?.type === 'opened' ? opening.server : undefined;
 }
 
 function waitMsFor({ failures, slow }: OpeningState, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {

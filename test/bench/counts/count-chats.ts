@@ -41,13 +41,13 @@ export const countedChats: readonly CountedChat[] = [
 ];
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const key = 'sk-tw-benchmark-key-of-this-run';
+export const key = 'sk-tw-benchmark-key-of-this-run';
 const connections = 8;
 /** After as many chats V8 has compiled what it will compile; before that, objects are made that optimised code does not make. */
 const warmChats = { whole: 2_000, stream: 400 };
 const measuredChats = { whole: 480, stream: 96 };
 /** Nothing is collected while chats are counted. */
-const youngMegabytes = 512;
+export const youngMegabytes = 512;
 
 /** Counts in a gateway of its own, started from `folder`, a checkout, with a key, the log, the run log and metrics. */
 export async function countChats(checkout: string, chats: readonly CountedChat[] = countedChats): Promise<Map<string, ChatCounts>> {
@@ -118,7 +118,7 @@ export async function countChats(checkout: string, chats: readonly CountedChat[]
 }
 
 /** Repeated when garbage was collected in between. */
-async function countBytes(gateway: ChildProcess, work: () => Promise<void>): Promise<number> {
+export async function countBytes(gateway: ChildProcess, work: () => Promise<void>): Promise<number> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const before = await ask(gateway, 'report');
     await work();
@@ -128,13 +128,13 @@ async function countBytes(gateway: ChildProcess, work: () => Promise<void>): Pro
   throw new Error('garbage was collected in each of five attempts');
 }
 
-async function ask(child: ChildProcess, question: InsideQuestion): Promise<InsideCounts> {
+export async function ask(child: ChildProcess, question: InsideQuestion): Promise<InsideCounts> {
   const answered = once(child, 'message');
   child.send(question);
   return (await answered)[0] as InsideCounts;
 }
 
-interface ChildOptions {
+export interface ChildOptions {
   folder: string;
   output: string;
   args?: string[];
@@ -142,20 +142,20 @@ interface ChildOptions {
   environment?: NodeJS.ProcessEnv;
 }
 
-function startChild(file: string, { folder, output, args = [], flags = [], environment = {} }: ChildOptions): ChildProcess {
+export function startChild(file: string, { folder, output, args = [], flags = [], environment = {} }: ChildOptions): ChildProcess {
   const log = openSync(join(folder, output), 'a');
   const { PATH, HOME } = process.env;
   return fork(file, args, { cwd: folder, execArgv: flags, env: { PATH, HOME, ...environment }, stdio: ['ignore', log, log, 'ipc'] });
 }
 
-async function endChild(child: ChildProcess): Promise<void> {
+export async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
   await exited;
 }
 
-async function untilHealthy(url: string, gateway: ChildProcess, log: string): Promise<void> {
+export async function untilHealthy(url: string, gateway: ChildProcess, log: string): Promise<void> {
   while (true) {
     if (gateway.exitCode !== null) throw new Error(`the gateway did not start: ${readFileSync(log, 'utf8').slice(-2_000)}`);
     const isHealthy = await fetch(`${url}/health`).then(
@@ -167,7 +167,7 @@ async function untilHealthy(url: string, gateway: ChildProcess, log: string): Pr
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,8 @@
 import { Session } from 'node:inspector';
 import { PerformanceObserver } from 'node:perf_hooks';
+import { StatementSync } from 'node:sqlite';
 import { getHeapStatistics } from 'node:v8';
+import { watchStops } from '../stops/watch-stops.ts';
 
 /** What the process says about itself since the last time it was asked. */
 export interface InsideCounts {
@@ -9,9 +11,16 @@ export interface InsideCounts {
   collections: number;
   /** Calls of each function of `src`, by `file:function`; empty unless calls are counted. */
   calls: Record<string, number>;
+  /** Statements that SQLite has run, and rows that it has returned; 0 unless they are counted. */
+  statements: number;
+  rows: number;
+  /** The longest stop of the event loop, from the start of the process on; 0 unless stops are watched. */
+  longestStopMs: number;
 }
 
-export type InsideQuestion = 'count-calls' | 'report';
+export type InsideQuestion = 'count-calls' | 'count-sql' | 'end-stops' | 'report';
+/** The environment variable that has stops watched. Its timer allocates, so they are not watched while bytes are counted. */
+export const stopsVariable = 'BENCH_STOPS';
 
 /** Imported into the gateway's process before it starts; answers questions of its parent. */
 const inspector = new Session();
@@ -38,6 +47,22 @@ function reportCalls(): Record<string, number> {
   return calls;
 }
 
+const sql = { statements: 0, rows: 0 };
+function countSql(): void {
+  type Method = (this: StatementSync, ...values: unknown[]) => unknown;
+  for (const name of ['all', 'get', 'run'] as const) {
+    const method = Reflect.get(StatementSync.prototype, name) as Method;
+    const counting: Method = function (...values) {
+      const result = method.apply(this, values);
+      sql.statements += 1;
+      if (name !== 'run') sql.rows += Array.isArray(result) ? result.length : Number(result !== undefined);
+      return result;
+    };
+    Object.assign(StatementSync.prototype, { [name]: counting });
+  }
+}
+
+const stops = process.env[stopsVariable] === undefined ? undefined : watchStops();
 let countsCalls = false;
 process.on('message', (question: InsideQuestion) => {
   if (question === 'count-calls') {
@@ -48,8 +73,12 @@ process.on('message', (question: InsideQuestion) => {
     process.send?.({});
     return;
   }
+  if (question === 'count-sql') countSql();
+  if (question === 'end-stops') stops?.end();
   const heapBytes = getHeapStatistics().used_heap_size;
-  const counts: InsideCounts = { heapBytes, collections, calls: countsCalls ? reportCalls() : {} };
+  const calls = countsCalls ? reportCalls() : {};
+  const counts: InsideCounts = { heapBytes, collections, calls, ...sql, longestStopMs: stops?.takeLongestMs() ?? 0 };
+  Object.assign(sql, { statements: 0, rows: 0 });
   collections = 0;
   process.send?.(counts);
 });

@@ -42,12 +42,12 @@ function openWaits() {
   return { suspensions, store, steps };
 }
 
-it('stores a run and its log before it makes a token', async () => {
+it('stores a run and its log before it hands out a token', async () => {
   const { suspensions, store, steps } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   expect(suspension.isSuspended).toBe(false);
   const approval = await suspension.suspend([waitingCall('one')], { version: 1 }, round);
-  expect(steps).toEqual(['keep wait', 'flush', 'sign one']);
+  expect(steps).toEqual(['keep wait', 'sign one', 'flush']);
   expect(suspension.isSuspended).toBe(true);
   expect(approval).toEqual({
     run_id: 'run-a',

@@ -34,6 +34,40 @@ async function ask(
   };
 }
 
+it('finds a preset as soon as it has been stored, whoever has read the presets meanwhile', async () => {
+  const registry = memoryRegistry([]);
+  let time = 0;
+  let held: Promise<void> | undefined;
+  const store = createPresetStore({
+    registry: {
+      readFact: async (name) => {
+        const isHeld = held;
+        const text = await registry.readFact(name);
+        await isHeld;
+        return text;
+      },
+      writeFact: async (name, value) => {
+        await store.list();
+        await registry.writeFact(name, value);
+      },
+    },
+    fixed: [],
+    now: () => time,
+    cacheMs: 1_000,
+  });
+  await store.create({ id: 'a', base_model: 'demo' });
+  expect(await store.find('a')).toBeDefined();
+  time += 2_000;
+  const released = Promise.withResolvers<void>();
+  held = released.promise;
+  const reading = store.list();
+  held = undefined;
+  await store.create({ id: 'b', base_model: 'demo' });
+  released.resolve();
+  expect(await reading).toHaveLength(1);
+  expect(await store.find('b')).toBeDefined();
+});
+
 describe('/api/presets', () => {
   it('creates, lists, reads, changes and deletes', async () => {
     await using app = await testApp(environment);
@@ -112,7 +146,7 @@ describe('/api/presets', () => {
     const registry = memoryRegistry([]);
     const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'The database is damaged.'));
     const fixed = parsePreset({ id: 'fixed', base_model: 'demo' }, { origin: 'file', createdAt: 0 });
-    const broken = { ...registry, readFact: fault, listKeys: fault };
+    const broken = { ...registry, readFact: fault, countKeys: fault };
     await using app = await testApp(environment, { registry: broken, config: { presets: [fixed] } });
     const messages = [{ role: 'user', content: 'hello' }];
     for (const model of ['demo', 'fixed']) {

@@ -45,7 +45,7 @@ function fragile(registry: Registry = memoryRegistry()) {
     state,
     registry: {
       ...registry,
-      listKeys: () => read(() => registry.listKeys()),
+      countKeys: () => read(() => registry.countKeys()),
       findKeyByHash: (hash: string) => read(() => registry.findKeyByHash(hash)),
     },
   };

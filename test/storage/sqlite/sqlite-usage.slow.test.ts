@@ -95,3 +95,24 @@ it('goes through the many people of one day, and lists those far behind, without
   expect(await usage.listPeople({ limit: 2, offset: 0 })).toEqual([]);
   expect(await usage.report({ ...everything, by: 'user' })).toMatchObject([{ personId: '', requests: count }]);
 });
+
+it('reads the tokens of a day in parts', async () => {
+  const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => connection.close());
+  const counts = { keyId: 'key', model: 'model', requests: 1, tokensIn: 1, tokensOut: 2, toolCalls: 0, failures: 0 };
+  const people = 10_000;
+  const rows = Array.from({ length: people }, (_, index): UsageCounts => ({ ...counts, tool: '', day: dayOf(1), personId: `p${index}` }));
+  const others: UsageCounts[] = [
+    { ...counts, tool: '', day: dayOf(2), personId: '' },
+    { ...counts, tool: 'bank/pay', day: dayOf(1), personId: '' },
+    { ...counts, tool: '', day: dayOf(1), personId: 'p7', model: 'other' },
+  ];
+  await usage.add([...rows, ...others], []);
+  const tokens = new Map<string, number>();
+  const turns = countTurns();
+  await usage.readTokens(dayOf(1), ({ personId, tokens: count }) => void tokens.set(personId, (tokens.get(personId) ?? 0) + count));
+  expect(turns()).toBeGreaterThanOrEqual(people / 1_000);
+  expect(tokens.size).toBe(people);
+  expect(tokens.get('p7')).toBe(6);
+  expect(tokens.get('p8')).toBe(3);
+});

@@ -46,6 +46,30 @@ describe('opening a registered server', () => {
     expect(servers.stateOf(record)).toBe(openings[0]);
   });
 
+  it('counts what changes what chats are offered, and no look at an unchanged document', async () => {
+    const script = scriptedSend({ [documentUrl]: documentWith('now') });
+    const servers = serversWith(script);
+    const record = toolServerRecord();
+    const revisions = [servers.revision()];
+    const note = (): void => void revisions.push(servers.revision());
+    await servers.open(record, never);
+    note();
+    const unchanged = revisions.at(-1);
+    await servers.renew(record, never);
+    expect(script.requests).toHaveLength(2);
+    expect(servers.revision()).toBe(unchanged);
+    script.answers.delete(documentUrl);
+    await servers.renew(record, never);
+    expect(servers.failuresOf(record)?.count).toBe(1);
+    expect(servers.revision()).toBe(unchanged);
+    script.answers.set(documentUrl, documentWith('later'));
+    await servers.renew(record, never);
+    note();
+    servers.keepOnly(new Set());
+    note();
+    expect(new Set(revisions).size).toBe(revisions.length);
+  });
+
   it('loads anew when the record was changed, and on request', async () => {
     const script = scriptedSend({ [documentUrl]: documentWith('now') });
     const servers = serversWith(script);

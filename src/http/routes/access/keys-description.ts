@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { deletedShape, isoTime } from '../../description/shared-schemas.ts';
+import { listQuery, listQueryFields, nextShape } from '../list-page.ts';
 import { changedKey, newKey } from './keys.ts';
 
 const limitsShape = z.object({
@@ -50,7 +51,12 @@ const fields = {
 const params = { id: 'The id of the key.' };
 
 export const keyDescriptions = {
-  'GET /api/keys': { tag: 'Keys', summary: 'List the keys', answers: { 200: json('All keys.', z.object({ data: z.array(keyShape) })) } },
+  'GET /api/keys': {
+    tag: 'Keys',
+    summary: 'List the keys',
+    query: { schema: listQuery, fields: listQueryFields },
+    answers: { 200: json('The keys, in the order of their creation.', z.object({ data: z.array(keyShape), next: nextShape })) },
+  },
   'POST /api/keys': {
     tag: 'Keys',
     summary: 'Create a key',

@@ -7,6 +7,7 @@ import type { KeyRecord } from '../../../core/stores/registry.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import { visibleText } from '../../../shared/text/visible-text.ts';
 import { parseInput } from '../../parse-input.ts';
+import { listQuery, pageIn } from '../list-page.ts';
 import { peopleRule, toPeopleRule, toUsersWire } from './people-rule.ts';
 
 interface KeyRouteOptions {
@@ -21,9 +22,11 @@ type WithId = { Params: { id: string } };
 
 /** `/api/keys`, for administrators. Only the answer to its creation shows a key; its hash is never shown. */
 export const keyRoutes: FastifyPluginAsync<KeyRouteOptions> = async (app, { keys, hasFixedKey, now }) => {
-  app.get('/api/keys', async () => {
-    const stored = (await keys.list()).map(toWire);
-    return { data: hasFixedKey ? [fixedKey, ...stored] : stored };
+  app.get('/api/keys', async ({ query }) => {
+    const stored = await keys.list();
+    const all = hasFixedKey ? [{ id: fixedCallerId }, ...stored] : stored;
+    const { entries, next } = pageIn(all, parseInput(listQuery, query, 'a query with limit and after'), 'key');
+    return { data: entries.map((entry) => ('hash' in entry ? toWire(entry) : fixedKey)), ...next };
   });
 
   app.post('/api/keys', async (request, reply) => {

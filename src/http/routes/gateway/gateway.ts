@@ -15,7 +15,7 @@ interface GatewayRouteOptions {
   version: string;
   settings: readonly ShownSetting[];
   isDraining: () => boolean;
-  registry: Pick<Registry, 'listKeys'>;
+  registry: Pick<Registry, 'countKeys'>;
   /** @throws while nothing can be written */
   storage: { requireWritable(): Promise<void> };
   models: { backends(): Promise<{ name: string; state: string; models: number; isOptional?: true }[]> };
@@ -39,7 +39,7 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
   async function isStorageUsable(): Promise<boolean> {
     const wasFine = isStorageFine;
     try {
-      await Promise.all([registry.listKeys(), storage.requireWritable()]);
+      await Promise.all([registry.countKeys(), storage.requireWritable()]);
       isStorageFine = true;
     } catch (error) {
       isStorageFine = false;

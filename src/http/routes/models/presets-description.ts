@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
+import { listQuery, listQueryFields, nextShape } from '../list-page.ts';
 import { anyObject, deletedShape, isoTime } from '../../description/shared-schemas.ts';
 
 const presetShape = z
@@ -45,7 +46,8 @@ export function presetDescriptions(schema: z.ZodType) {
     'GET /api/presets': {
       tag: 'Presets',
       summary: 'List the presets that the key may use',
-      answers: { 200: json('The presets.', z.object({ data: z.array(presetShape) })) },
+      query: { schema: listQuery, fields: listQueryFields },
+      answers: { 200: json('The presets.', z.object({ data: z.array(presetShape), next: nextShape })) },
     },
     'POST /api/presets': {
       tag: 'Presets',

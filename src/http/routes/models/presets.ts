@@ -3,6 +3,8 @@ import { isModelAllowed } from '../../../core/callers/caller.ts';
 import { unknownId } from '../../../core/errors.ts';
 import type { PresetFinder, PresetRecord } from '../../../core/stores/preset.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
+import { parseInput } from '../../parse-input.ts';
+import { listQuery, pageIn } from '../list-page.ts';
 
 interface PresetRouteOptions {
   presets: PresetFinder & {
@@ -23,7 +25,8 @@ export const presetRoutes: FastifyPluginAsync<PresetRouteOptions> = async (app, 
 
   app.get('/api/presets', async (request) => {
     const allowed = (await presets.list()).filter(({ id }) => isModelAllowed(request.caller, id));
-    return { data: allowed.map((preset) => visibleTo(request, toWire(preset))) };
+    const { entries, next } = pageIn(allowed, parseInput(listQuery, request.query, 'a query with limit and after'), 'preset');
+    return { data: entries.map((preset) => visibleTo(request, toWire(preset))), ...next };
   });
 
   app.post('/api/presets', async (request, reply) => {

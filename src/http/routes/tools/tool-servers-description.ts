@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
+import { listQuery, listQueryFields, nextShape } from '../list-page.ts';
 import { anyObject, deletedShape } from '../../description/shared-schemas.ts';
 
 const listedFunction = z.object({ name: z.string(), operation: z.string(), description: z.string(), tokens: z.int() });
@@ -86,7 +87,12 @@ const params = { id: 'The id of the tool server.' };
 
 /** The routes that take no connection. */
 const fixedDescriptions = {
-  'GET /api/tool-servers': { tag: 'Tool servers', summary: 'List the tool servers', answers: { 200: json('All of them.', listShape) } },
+  'GET /api/tool-servers': {
+    tag: 'Tool servers',
+    summary: 'List the tool servers',
+    query: { schema: listQuery, fields: listQueryFields },
+    answers: { 200: json('The tool servers.', listShape.extend({ next: nextShape })) },
+  },
   'GET /api/tool-servers/:id': {
     tag: 'Tool servers',
     summary: 'One tool server',

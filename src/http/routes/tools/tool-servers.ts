@@ -7,6 +7,8 @@ import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../../core/tools/tool-server-report.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/json/json.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
+import { parseInput } from '../../parse-input.ts';
+import { listQuery, pageIn } from '../list-page.ts';
 import { sendInSlices } from '../send-in-slices.ts';
 
 export interface ToolServerRouteOptions {
@@ -18,9 +20,10 @@ type WithId = { Params: { id: string } };
 
 /** `/api/tool-servers`, for administrators. No answer contains a key or the value of a header. */
 export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
-  app.get('/api/tool-servers', async (_request, reply) => {
-    const records = await admin.list();
-    return sendInSlices(reply, { data: records.map((record) => toListed(record, () => knownReport(inspector, record))) });
+  app.get('/api/tool-servers', async ({ query }, reply) => {
+    const page = parseInput(listQuery, query, 'a query with limit and after');
+    const { entries, next } = pageIn(await admin.list(), page, 'tool server');
+    return sendInSlices(reply, { data: entries.map((record) => toListed(record, () => knownReport(inspector, record))), ...next });
   });
 
   app.post('/api/tool-servers', async (request, reply) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, errorShape, serversToConnect } from '../../description/shared-schemas.ts';
-import { pageSchema } from './tools.ts';
+import { listQuery } from '../list-page.ts';
 
 const kind = z.enum(['openapi', 'browser', 'function', 'mcp', 'preset']);
 const toolShape = z
@@ -72,7 +72,7 @@ export const toolDescriptions = {
     tag: 'Tools',
     summary: 'List the functions that the key may use',
     query: {
-      schema: pageSchema,
+      schema: listQuery,
       fields: { limit: 'Functions of a page. Absent: all.', after: 'The `next` of the page before.' },
     },
     answers: {

@@ -1,6 +1,5 @@
 import { withoutStructure } from '../../../core/tools/structured-result.ts';
 import type { FastifyPluginAsync } from 'fastify';
-import { z } from 'zod';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../../core/tools/tool.ts';
@@ -14,7 +13,7 @@ import { publicAddress } from '../../public-address.ts';
 import { createListedTexts } from '../../listed-texts.ts';
 import { sendPieces } from '../send-in-slices.ts';
 import { toRecordedWire } from './recorded-request-wire.ts';
-import { pageLimit } from '../page-limit.ts';
+import { listQuery, pageOf } from '../list-page.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;
@@ -32,9 +31,9 @@ const recordField = 'record_requests';
 export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke, publicUrl }) => {
   const texts = createListedTexts(['data'], (tool) => ({ data: JSON.stringify(toListedWire(tool)) }));
   app.get('/api/tools', async ({ caller, query }, reply) => {
-    const page = parseInput(pageSchema, query);
+    const page = parseInput(listQuery, query);
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
-    const { from, to, next } = pageOf(listed, page);
+    const { from, to, next } = pageOf(listed, page, 'function');
     const { data } = await texts.of(listed);
     return sendPieces(reply, [Buffer.from('{"data":['), data.part(from, to), Buffer.from(`],"next":${JSON.stringify(next)}}`)]);
   });
@@ -59,20 +58,6 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     return reply.code(status).send({ ...toInvokedWire(invoked), ...requests });
   });
 };
-
-/** Without `limit`, all functions are one page. `after`: the `next` of the page before. */
-export const pageSchema = z.object({ limit: pageLimit().optional(), after: z.string().optional() });
-
-/** `next`: null on the last page. @throws GatewayError `invalid_request` for an `after` that is no function of this list */
-function pageOf(
-  listed: readonly ListedTool[],
-  { limit = listed.length, after }: z.infer<typeof pageSchema>,
-): { from: number; to: number; next: string | null } {
-  const from = after === undefined ? 0 : listed.findIndex(({ id }) => id === after) + 1;
-  if (after !== undefined && from === 0) throw invalidField('after', 'this function is no longer in the list. List from the beginning.');
-  const to = Math.min(from + limit, listed.length);
-  return { from, to, next: to < listed.length ? (listed[to - 1]?.id ?? null) : null };
-}
 
 function toListedWire({ id, name, description, parameters, server, kind }: ListedTool): JsonObject {
   return { id, name, description, parameters, server, kind };

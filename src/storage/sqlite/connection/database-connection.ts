@@ -1,9 +1,10 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import { readPragma } from './migrations.ts';
 import { faultKindOf, hasFreeSpace, toStorageFault } from '../../storage-fault.ts';
-import { inMemory } from './open-database.ts';
+import { hasLogLeft, inMemory, wholeCheckBytes } from './open-database.ts';
 import { QueuedWrites } from './queued-writes.ts';
 import { ReopeningDatabase } from './reopening-database.ts';
 import type { QueuedWrite } from './write-queue.ts';
@@ -22,6 +23,8 @@ export interface ConnectionOptions {
   now: () => number;
   lockTimeoutMs?: number;
   maxBytes?: number;
+  /** Files up to this size are checked as a whole when they are opened. */
+  checkBytes?: number;
   /** Texts of writes that wait. */
   maxQueuedCharacters?: number;
   /** Milliseconds, for durations. */
@@ -41,6 +44,12 @@ export interface DatabaseConnection {
   write<Value>(work: (database: DatabaseSync) => Value, queued?: Partial<QueuedWrite>): Promise<Value>;
   /** @throws GatewayError `storage_unavailable` while writes fail, or are about to because the disk or the database is full */
   requireWritable: () => Promise<void>;
+  /**
+   * Reads all of a large file in a thread if the process before this one was killed, because that is not done when such a file is opened. If it is
+   * damaged, every read and write fails from then on, until it has been repaired or replaced. `check` runs `checkDatabaseJob`. Resolves when that is known.
+   * @throws GatewayError `storage_unavailable` for damage, and errors that keep it from being read
+   */
+  checkAfterKill(check: (file: string) => Promise<string | undefined>): Promise<void>;
   /** Waits for queued writes. */
   close(): Promise<void>;
 }
@@ -54,11 +63,14 @@ export function createDatabaseConnection({
   now,
   lockTimeoutMs = defaultLockTimeoutMs,
   maxBytes,
+  checkBytes = wholeCheckBytes,
   maxQueuedCharacters = queuedWritesCharacters,
   clock = () => performance.now(),
   isReadOnly = false,
 }: ConnectionOptions): DatabaseConnection {
-  const database = new ReopeningDatabase({ file, now, lockTimeoutMs, clock, maxBytes, isReadOnly });
+  const database = new ReopeningDatabase({ file, now, lockTimeoutMs, clock, maxBytes, checkBytes, isReadOnly });
+  // Before it is opened, which moves what is left there into the file.
+  const wasKilled = file !== inMemory && hasLogLeft(file);
   const writes = new QueuedWrites(database, { file, lockTimeoutMs, clock, maxCharacters: maxQueuedCharacters });
   let probing: Promise<unknown> | undefined;
 
@@ -81,6 +93,15 @@ export function createDatabaseConnection({
       // Nobody else may write while the gateway is not ready.
       probing ??= writes.add(writeNothing).finally(() => (probing = undefined));
       await probing;
+    },
+    async checkAfterKill(check) {
+      const isUnchecked = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > checkBytes;
+      if (!wasKilled || !isUnchecked) return;
+      const fault = await check(file);
+      if (fault === undefined) return;
+      const error = toStorageFault('damaged', file, new Error(fault));
+      database.noteDamage(error);
+      throw error;
     },
     async close() {
       await writes.close();

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { DatabaseConnection } from './database-connection.ts';
-import { selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './select.ts';
 
 /** In one tick of the event loop, which takes some milliseconds. */
 const rowsPerTick = 1_000;
@@ -36,12 +36,12 @@ export async function deleteInParts<Row>(connection: DatabaseConnection, deletio
 
 function deletePart<Row>(database: DatabaseSync, { table, key, columns = [], condition, values, forEach }: Deletion<Row>): Row[] {
   const find = `SELECT ${[...key, ...columns].join(', ')} FROM ${table} WHERE ${condition} LIMIT ${rowsPerTick}`;
-  const remove = database.prepare(`DELETE FROM ${table} WHERE ${key.map((name) => `${name} = ?`).join(' AND ')}`);
+  const remove = `DELETE FROM ${table} WHERE ${key.map((name) => `${name} = ?`).join(' AND ')}`;
   const follow = forEach?.(database);
   const deleted: Row[] = [];
   let characters = 0;
   for (const row of selectAll<Record<string, SQLInputValue>>(database, find, ...values)) {
-    remove.run(...key.map((name) => row[name] ?? null));
+    execute(database, remove, ...key.map((name) => row[name] ?? null));
     follow?.(row as Row);
     deleted.push(row as Row);
     characters += Number(row['characters'] ?? 0);

@@ -9,6 +9,9 @@ import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
 /** A thousand tool servers with documents of one megabyte; only runaway writes need more. */
 const maxDatabaseBytes = 1024 * 1024 * 1024;
 
+/** A file of this size is read whole within some ten milliseconds; a larger one would stop the event loop for seconds at each start. */
+export const wholeCheckBytes = 32 * 1024 * 1024;
+
 /** SQLite's name for a database in memory, which is lost when its connection closes. */
 export const inMemory = ':memory:';
 
@@ -25,6 +28,8 @@ interface OpenDatabaseOptions {
   /** False only when opening for the first time: a file that disappears later must not be replaced by an empty one. */
   mustExist: boolean;
   maxBytes?: number;
+  /** Every page of files up to this size is read before they are used. */
+  checkBytes?: number;
 }
 
 /**
@@ -32,21 +37,31 @@ interface OpenDatabaseOptions {
  * Does not wait for locks: it throws SQLite's error 5 (SQLITE_BUSY), and the caller retries.
  * @throws SQLite's and the file system's errors; GatewayError `storage_unavailable` for a file that is no database of this release.
  */
-export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: OpenDatabaseOptions): OpenDatabase {
+export function openDatabase({
+  file,
+  mustExist,
+  maxBytes = maxDatabaseBytes,
+  checkBytes = wholeCheckBytes,
+}: OpenDatabaseOptions): OpenDatabase {
   if (file === inMemory) return openInMemory(maxBytes);
   if (!mustExist && identityOf(file, false) === undefined) createDatabase(file);
   try {
-    return openAs(file, 'write', maxBytes);
+    return openAs(file, 'write', { maxBytes, checkBytes });
   } catch (error) {
     // If the -wal file has content, the database file alone would be an outdated state.
-    if (!isUnwritable(error) || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error;
+    if (!isUnwritable(error) || hasLogLeft(file)) throw error;
     try {
       // Keep reads working in a folder where SQLite cannot create its -wal and -shm files.
-      return openAs(file, 'immutable');
+      return openAs(file, 'immutable', { checkBytes });
     } catch (secondError) {
       throw secondError instanceof GatewayError ? secondError : error;
     }
   }
+}
+
+/** Whether a process that was killed has left changes in the write-ahead log: it is empty or gone after an orderly end. */
+export function hasLogLeft(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 /** A migrated database without rows. To copy it takes a tenth of the time that the migrations take. */
@@ -82,7 +97,11 @@ function isUnwritable(error: unknown): boolean {
   return kind === 'unopenable' || kind === 'readonly';
 }
 
-function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes = maxDatabaseBytes): OpenDatabase {
+function openAs(
+  file: string,
+  access: 'write' | 'read' | 'immutable',
+  { maxBytes = maxDatabaseBytes, checkBytes = Infinity }: { maxBytes?: number; checkBytes?: number } = {},
+): OpenDatabase {
   const isImmutable = access === 'immutable';
   const address = pathToFileURL(file);
   if (isImmutable) address.searchParams.set('immutable', '1');
@@ -93,7 +112,7 @@ function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes =
   try {
     requireKnownSchema(database, { file });
     requireCreatedByGateway(database, file);
-    requireIntact(database, file);
+    if (statSync(file).size <= checkBytes) requireIntact(database, file);
     if (access === 'write') prepare(database, { file, maxBytes });
   } catch (error) {
     database.close();
@@ -121,7 +140,7 @@ function requireCreatedByGateway(database: DatabaseSync, file: string): void {
   if (readPragma(database, 'user_version') === 0) throw toStorageFault('damaged', file);
 }
 
-/** Reads every page, so that damage is found when the file is opened and not during a chat. */
+/** Reads every page, so that damage is found now and not during a chat. @throws GatewayError `storage_unavailable` */
 function requireIntact(database: DatabaseSync, file: string): void {
   const report = database.prepare('PRAGMA quick_check(1)').get();
   if (report?.['quick_check'] !== 'ok') throw toStorageFault('damaged', file, new Error(String(report?.['quick_check'])));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
-import { identityOf, openDatabase, openToRead, type OpenDatabase } from './open-database.ts';
+import { identityOf, openDatabase, openToRead, wholeCheckBytes, type OpenDatabase } from './open-database.ts';
 
 /** Between two attempts. SQLite's own busy timeout would block the event loop. */
 export const retryDelayMs = 20;
@@ -16,6 +16,7 @@ export interface ReopeningDatabaseOptions {
   /** Milliseconds, for durations. */
   clock: () => number;
   maxBytes: number | undefined;
+  checkBytes: number | undefined;
   isReadOnly: boolean;
 }
 
@@ -25,6 +26,10 @@ export class ReopeningDatabase {
   #current: OpenDatabase | undefined;
   #wasOpen = false;
   #openingFault: { error: unknown; time: number } | undefined;
+  /** Damage was found, or another file has taken its place: every page is read before it is used again, whatever its size. */
+  #isSuspect = false;
+  /** The file that is damaged, by identity, size and time: it is not read again until it has changed. */
+  #damaged: { identity: string | undefined; error: unknown } | undefined;
   #isClosed = false;
 
   constructor(options: ReopeningDatabaseOptions) {
@@ -46,6 +51,7 @@ export class ReopeningDatabase {
     // A deleted file that is still open can be read; writes to it would be lost.
     if (identity === undefined && access === 'read') return this.#current;
     if (identity === undefined) throw toStorageFault('unopenable', file);
+    this.#isSuspect = true;
     // SQLite would apply the log of the earlier file to the one that has taken its place.
     this.checkpoint();
     this.#drop();
@@ -71,8 +77,16 @@ export class ReopeningDatabase {
   dropAfter(error: unknown): boolean {
     const kind = faultKindOf(error);
     if (kind === undefined || kind === 'locked' || kind === 'full') return false;
+    this.#isSuspect ||= kind === 'damaged';
     this.#drop();
     return true;
+  }
+
+  /** A check has found the file damaged: it is used again once it has been repaired or replaced. */
+  noteDamage(error: unknown): void {
+    this.#isSuspect = true;
+    this.#drop();
+    this.#damaged = { identity: identityOf(this.#options.file, true), error };
   }
 
   /** Moves the write-ahead log into the database file. The transactions are durable already, so a failure loses nothing. */
@@ -90,17 +104,20 @@ export class ReopeningDatabase {
   }
 
   #reopen(): OpenDatabase {
-    const { file, isReadOnly, maxBytes, now } = this.#options;
+    const { file, isReadOnly, maxBytes, checkBytes = wholeCheckBytes, now } = this.#options;
+    if (this.#damaged !== undefined && this.#damaged.identity === identityOf(file, true)) throw this.#damaged.error;
+    this.#damaged = undefined;
     const fault = this.#openingFault;
     if (fault !== undefined && Math.abs(now() - fault.time) < reopenPauseMs) throw fault.error;
     try {
-      const bounds = maxBytes !== undefined && { maxBytes };
+      const bounds = { ...(maxBytes !== undefined && { maxBytes }), checkBytes: this.#isSuspect ? Infinity : checkBytes };
       this.#current = isReadOnly ? openToRead(file) : openDatabase({ file, mustExist: this.#wasOpen, ...bounds });
     } catch (error) {
       if (faultKindOf(error) !== 'locked') this.#openingFault = { error, time: now() };
       throw error;
     }
     this.#openingFault = undefined;
+    this.#isSuspect = false;
     this.#wasOpen = true;
     return this.#current;
   }

@@ -7,26 +7,36 @@ const maxStatements = 500;
 /** To compile a statement takes ten times as long as to run a small one. */
 const statements = new WeakMap<DatabaseSync, LRUCache<string, StatementSync>>();
 
-/** A statement keeps its last values in memory, so it must not have large ones: prepare such a statement for each use. */
-function statementOf(database: DatabaseSync, sql: string): StatementSync {
-  const known = statements.get(database) ?? new LRUCache<string, StatementSync>({ max: maxStatements });
-  statements.set(database, known);
-  const statement = known.get(sql) ?? database.prepare(sql);
+/** A statement keeps its last values in memory, so one with larger texts is compiled for this use only. */
+const keptCharacters = 8_000;
+
+function statementOf(database: DatabaseSync, sql: string, values: readonly SQLInputValue[]): StatementSync {
+  if (values.some((value) => typeof value === 'string' && value.length > keptCharacters)) return database.prepare(sql);
+  let known = statements.get(database);
+  if (known === undefined) statements.set(database, (known = new LRUCache<string, StatementSync>({ max: maxStatements })));
+  const kept = known.get(sql);
+  if (kept !== undefined) return kept;
+  const statement = database.prepare(sql);
   known.set(sql, statement);
   return statement;
 }
 
 /** All rows of a query. `Row` names its columns; their types hold because every table is STRICT. */
 export function selectAll<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Row[] {
-  return statementOf(database, sql).all(...values) as Row[];
+  return statementOf(database, sql, values).all(...values) as Row[];
 }
 
 /** The first row of a query; undefined when there is none. */
 export function selectFirst<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Row | undefined {
-  return statementOf(database, sql).get(...values) as Row | undefined;
+  return statementOf(database, sql, values).get(...values) as Row | undefined;
 }
 
-/** Changes rows; returns their number. The values are small, such as ids. */
+/** The rows of a query one by one, for a reader that stops when it has enough. Compiled for this use only: a cached one could be run again meanwhile. */
+export function selectEach<Row>(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): Iterable<Row> {
+  return database.prepare(sql).iterate(...values) as Iterable<unknown> as Iterable<Row>;
+}
+
+/** Changes rows; returns their number. */
 export function execute(database: DatabaseSync, sql: string, ...values: SQLInputValue[]): number {
-  return Number(statementOf(database, sql).run(...values).changes);
+  return Number(statementOf(database, sql, values).run(...values).changes);
 }

@@ -38,6 +38,10 @@ export class RecordTable<Value> {
     this.#options = options;
   }
 
+  get size(): number {
+    return this.#read.size;
+  }
+
   get(id: string): Value | undefined {
     return this.#read.get(id)?.value;
   }

@@ -2,23 +2,25 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { KeyRecord, Registry } from '../../../core/stores/registry.ts';
 import { copyJson } from '../../../shared/json/json.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
-import { selectFirst } from '../connection/select.ts';
+import { execute, selectFirst } from '../connection/select.ts';
 import { writeKey } from './key-row.ts';
 import { missing, taken } from './registry-errors.ts';
 import type { RegistryRecords } from './registry-records.ts';
 
-type Keys = Pick<Registry, 'listKeys' | 'findKeyByHash' | 'createKey' | 'changeKey' | 'deleteKey'>;
+type Keys = Pick<Registry, 'listKeys' | 'countKeys' | 'findKey' | 'findKeyByHash' | 'createKey' | 'changeKey' | 'deleteKey'>;
 
 export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
   return {
     listKeys: async () => (await records.read()).keys.list(),
+    countKeys: async () => (await records.read()).keys.size,
+    findKey: async (id) => (await records.read()).keys.get(id),
     findKeyByHash: async (hash) => (await records.read()).keys.findByText(hash),
     createKey: async (given) => {
       const record = copyJson(given);
       await records.write('keys', record.id, (database) => {
         requireFreeKey(database, record, '');
         const sql = 'INSERT INTO keys (id, position, hash, record) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM keys';
-        database.prepare(sql).run(record.id, record.hash, writeKey(record, cipher));
+        execute(database, sql, record.id, record.hash, writeKey(record, cipher));
       });
     },
     changeKey: async (given) => {
@@ -26,13 +28,12 @@ export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
       await records.write('keys', record.id, (database) => {
         requireFreeKey(database, record, record.id);
         const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';
-        const { changes } = database.prepare(sql).run(record.hash, writeKey(record, cipher), record.id);
-        if (changes === 0) throw missing('key', record.id);
+        if (execute(database, sql, record.hash, writeKey(record, cipher), record.id) === 0) throw missing('key', record.id);
       });
     },
     deleteKey: (id) =>
       records.write('keys', id, (database) => {
-        if (database.prepare('DELETE FROM keys WHERE id = ?').run(id).changes === 0) throw missing('key', id);
+        if (execute(database, 'DELETE FROM keys WHERE id = ?', id) === 0) throw missing('key', id);
       }),
   };
 }

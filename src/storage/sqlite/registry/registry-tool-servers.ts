@@ -7,6 +7,7 @@ import { whenThere } from '../../../shared/async/maybe-promise.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import { preparedPerTick, type RegistryRecords } from './registry-records.ts';
 import { missing, taken } from './registry-errors.ts';
+import { execute } from '../connection/select.ts';
 import { isSameRow, type RowContent } from './stored-row.ts';
 import { findToolServerRow, selectToolServers, toToolServerRow, type ReadToolServer } from './tool-server-row.ts';
 
@@ -40,12 +41,12 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
         const before = findToolServerRow(database, record.id);
         if (before === undefined) throw missing('tool server', record.id);
         const row = toToolServerRow(record, before, cipher);
-        database.prepare('UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?').run(row.record, row.secrets, record.id);
+        execute(database, 'UPDATE tool_servers SET record = ?, secrets = ? WHERE id = ?', row.record, row.secrets, record.id);
       });
     },
     deleteToolServer: (id) =>
       records.write('toolServers', id, (database) => {
-        if (database.prepare('DELETE FROM tool_servers WHERE id = ?').run(id).changes === 0) throw missing('tool server', id);
+        if (execute(database, 'DELETE FROM tool_servers WHERE id = ?', id) === 0) throw missing('tool server', id);
       }),
     replaceToolServers: async (given) => {
       const wanted: ToolServerRecord[] = copyJson([...given]);
@@ -59,11 +60,11 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
         });
         const ids = new Set<string>();
         database.exec('DELETE FROM tool_servers');
-        const insert = database.prepare('INSERT INTO tool_servers (id, position, record, secrets) VALUES (?, ?, ?, ?)');
+        const insert = 'INSERT INTO tool_servers (id, position, record, secrets) VALUES (?, ?, ?, ?)';
         for (const { id, record, secrets } of rows) {
           if (ids.has(id)) throw taken('tool server', id);
           ids.add(id);
-          insert.run(id, ids.size, record, secrets);
+          execute(database, insert, id, ids.size, record, secrets);
         }
       });
     },
@@ -73,7 +74,7 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
 function insertToolServer(database: DatabaseSync, { id, record, secrets }: RowContent): void {
   if (findToolServerRow(database, id) !== undefined) throw taken('tool server', id);
   const sql = 'INSERT INTO tool_servers (id, position, record, secrets) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM tool_servers';
-  database.prepare(sql).run(id, record, secrets);
+  execute(database, sql, id, record, secrets);
 }
 
 function unreadable(id: string, fields: readonly string[]): GatewayError {

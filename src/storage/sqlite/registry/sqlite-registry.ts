@@ -1,7 +1,7 @@
 import type { Registry } from '../../../core/stores/registry.ts';
 import { createSecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
-import { selectFirst } from '../connection/select.ts';
+import { execute, selectFirst } from '../connection/select.ts';
 import { backendsIn } from './registry-backends.ts';
 import { keysIn } from './registry-keys.ts';
 import { RegistryRecords } from './registry-records.ts';
@@ -35,7 +35,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     writeFact: (name, value) =>
       connection.write((database) => {
         const sql = 'INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
-        database.prepare(sql).run(name, value);
+        execute(database, sql, name, value);
       }),
     close: () => connection.close(),
   };

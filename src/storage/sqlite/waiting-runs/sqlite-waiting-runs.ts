@@ -13,7 +13,7 @@ import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 import { createSecretCipher, type SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
 import { deleteInParts } from '../connection/delete-in-parts.ts';
-import { selectAll, selectFirst } from '../connection/select.ts';
+import { execute, selectAll, selectFirst } from '../connection/select.ts';
 import { ownedBy } from '../owned-by.ts';
 import { WaitingRunParts, stringifyInTicks } from './waiting-run-parts.ts';
 import { chatKeyOf, chooseLossesFor, closeRow, fieldOf, findRow, insertRow, type WaitingRunRow } from './waiting-run-rows.ts';
@@ -157,7 +157,7 @@ async function decide(
         if (decided.type === 'complete') closeRow(database, id);
         if (decided.type === 'recorded') {
           const encrypted = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
-          database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, encrypted);
+          execute(database, 'INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)', id, callId, encrypted);
         }
         return decided;
       },
@@ -177,10 +177,10 @@ async function removeRuns({ connection, parts }: RunDatabase, condition: string,
     columns: ['parts_id', 'characters'],
     condition,
     values,
-    forEach(database) {
-      const removeAnswers = database.prepare('DELETE FROM waiting_answers WHERE run_id = ?');
-      return ({ id }) => void removeAnswers.run(id);
-    },
+    forEach:
+      (database) =>
+      ({ id }) =>
+        void execute(database, 'DELETE FROM waiting_answers WHERE run_id = ?', id),
   });
   await parts.remove(rows.map(({ parts_id: partsId }) => partsId));
 }

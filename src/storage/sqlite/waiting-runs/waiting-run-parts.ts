@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FailedRun, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { SecretCipher } from '../../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from '../connection/database-connection.ts';
-import { selectFirst } from '../connection/select.ts';
+import { execute, selectFirst } from '../connection/select.ts';
 import { fieldOf, type WaitingRunRow } from './waiting-run-rows.ts';
 
 /** How much of a run's JSON is encrypted, written or read in one tick of the event loop, in UTF-16 code units (up to three bytes each). */
@@ -43,7 +43,7 @@ export class WaitingRunParts {
         const encryptedPart = this.#cipher.encrypt(part, fieldOf(run, 'run', partsId, position));
         characters += encryptedPart.length;
         await nextTick();
-        await this.#connection.write((database) => void database.prepare(insertPart).run(partsId, position, run.expires, encryptedPart), {
+        await this.#connection.write((database) => void execute(database, insertPart, partsId, position, run.expires, encryptedPart), {
           callerId: run.callerId,
           characters: encryptedPart.length,
         });
@@ -76,7 +76,7 @@ export class WaitingRunParts {
       for (const partsId of partsIds.filter((id) => id !== '')) {
         for (let hasMore = true; hasMore;) {
           await nextTick();
-          hasMore = await this.#connection.write((database) => Number(database.prepare(deletePart).run(partsId).changes) > 0);
+          hasMore = await this.#connection.write((database) => execute(database, deletePart, partsId) > 0);
         }
       }
     } catch {

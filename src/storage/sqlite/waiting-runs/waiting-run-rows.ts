@@ -33,7 +33,7 @@ export function insertRow(
   const { id, callerId, waitId, expires, request } = run;
   // A failed run is found by its request alone.
   const chat = 'failed' in run ? run.failed.key : chatKeyOf(callerId, conversationOf(request));
-  database.prepare(insert).run(id, callerId, waitId, expires, characters, encrypted, partsId, chat);
+  execute(database, insert, id, callerId, waitId, expires, characters, encrypted, partsId, chat);
 }
 
 const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_open, characters, run, parts_id, chat)
