@@ -46,7 +46,7 @@ export interface Enclosure {
 /** Nothing encloses the call. */
 export const bare: Enclosure = { isMarked: false, closes: [] };
 
-/** By the list of functions, which is the same in many chats. */
+/** Keyed by the list of functions, which many chats share. */
 const offeredIn = keepFor((tools: readonly ToolSpec[]) => {
   const specs: ReadonlyMap<string, ToolSpec> = new Map(tools.map((tool) => [tool.name, tool]));
   return { specs, names: [...specs.keys()] };

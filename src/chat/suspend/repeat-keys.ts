@@ -8,13 +8,13 @@ import { canonicalJson } from '../fit-calls/canonical-json.ts';
 const keyLabel = 'toolwharf repeated requests v1';
 /** How much of a request is hashed in one tick of the event loop. */
 const tickCharacters = 512 * 1024;
-/** They do not change what a model is asked. */
+/** These fields do not change what a model is asked. */
 const otherParameters: ReadonlySet<string> = new Set(['stream_options', 'store']);
 
 /** The key of a request of this caller: the same for another request that differs only in ids, and in whether it is streamed. */
 export type RepeatKeys = (callerId: string, request: ChatRequest) => Promise<string>;
 
-/** Keys that give nothing of the requests away. */
+/** Keys that reveal nothing about the requests. */
 export function createRepeatKeys(secret: string): RepeatKeys {
   const secretKey = Buffer.from(hkdfSync('sha256', secret, '', keyLabel, 32));
   return async (callerId, request) => {

@@ -4,9 +4,9 @@ import { chainKey } from '../../core/tools/gateway-chain.ts';
 import type { OfferChange, OfferChanges, OfferList } from '../../core/tools/offer-changes.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 
-/** Streams of one caller: an application has one for each of its windows, and a key may serve several applications. */
+/** Streams of one caller. An application has one per window, and a key may serve several applications. */
 export const mcpChangeStreamsPerCaller = 100;
-/** Each holds a socket. */
+/** Each occupies a socket. */
 const mcpChangeStreams = 1_000;
 
 interface ListeningRequest {
@@ -77,12 +77,12 @@ export function createChangeStreams({ changes, factory, gatewayId, newId, draini
   };
 }
 
-/** Gateways may be each other's MCP servers: none is told what it has told itself. */
+/** Gateways may be each other's MCP servers: a gateway does not get its own notifications back. */
 function paramsOf({ gateways = [] }: OfferChange, gatewayId: string): { _meta: { [chainKey]: string[] } } {
   return { _meta: { [chainKey]: [gatewayId, ...gateways] } };
 }
 
-/** Server-sent events. To a client that reads slowly, what it has missed is told once. */
+/** Server-sent events. A client that reads slowly gets one notification for all changes it has missed. */
 function streamOfChanges(
   subscribe: (tell: (change: OfferChange) => void) => () => void,
   gatewayId: string,

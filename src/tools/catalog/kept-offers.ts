@@ -9,7 +9,7 @@ import { nameFunctions, type CandidateGroups, type NamedFunctions } from './name
 /** Functions in all kept offers together; those of one offer take about half a kilobyte each. */
 const keptFunctions = 50_000;
 
-/** The functions that a request may be offered, by who supplies them. */
+/** The functions that a request may be offered, grouped by supplier. */
 export interface Supplied {
   fromSources: readonly SuppliedFunctions[];
   registered: ServerSupply;
@@ -23,7 +23,7 @@ interface Kept {
   functions: NamedFunctions;
 }
 
-/** Keeps the named functions of an offer for requests that are supplied with the same functions, and bring functions of the same names. */
+/** Caches the named functions of an offer for requests with the same supplied functions and the same names of their own functions. */
 export class KeptOffers {
   readonly #kept = new LRUCache<string, Kept>({
     maxSize: keptFunctions,
@@ -50,7 +50,7 @@ export class KeptOffers {
   }
 }
 
-/** The request's own servers are left alone. */
+/** The request's own servers are not changed. */
 function ownWithoutBrought(supplied: Supplied, callerFunctions: readonly CallerFunction[]): Supplied {
   if (callerFunctions.length === 0) return supplied;
   const withoutThem = (candidates: readonly Candidate[]): readonly Candidate[] => withoutBrought(candidates, callerFunctions);

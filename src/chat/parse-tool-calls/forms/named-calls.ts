@@ -21,12 +21,12 @@ const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
 /** Hunyuan's mark behind the name. */
 const nameEnds = ['<tool_sep>', '<tool_sep:opensource>'];
 const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>', '<|tool_call:args|>', '✿ARGS✿'];
-/** Qwen-Agent writes one behind each of its marks. */
+/** Qwen-Agent writes one after each of its marks. */
 const colons = [':', '：'];
 
 /** Tags of keys and of values: GLM, LongCat, Hunyuan. */
 const keyTags = ['arg_key', 'longcat_arg_key', 'arg_key:opensource'].map((key) => ({ key, value: key.replace('key', 'value') }));
-/** The beginnings of a call whose opening tag is lost: its name stands before them. */
+/** How a call begins after its name if its opening tag is lost. */
 export const keyOpenings = keyTags.map(({ key }) => `<${key}>`);
 /** Headers of harmony that lost their marks, up to the name of the function. */
 export const bareOpenings = ['assistantcommentary to=', 'assistantanalysis to=', 'commentary to=functions.'];

@@ -174,7 +174,7 @@ function readParameter(
   return { key: head.name, value, end: forgotten === undefined ? close + tag.close.length : head.end + forgotten };
 }
 
-/** Between the end of a call and the next one: the marks around each. */
+/** What may come between two calls: the marks around each. */
 const betweenCalls = /^\s{0,99}(?:<\/[\w:]{1,40}>\s{0,99}){0,2}(?:<[\w:]{1,40}>\s{0,99}){0,2}$/;
 
 /** The mark that ends the block, where the call in it has none of its own. */
