@@ -47,7 +47,7 @@ function headOf(callerId: string, request: ChatRequest): JsonValue {
     more: [variables, files],
     parameters: Object.fromEntries(Object.entries(parameters).filter(([name]) => !otherParameters.has(name))),
   };
-  return head as unknown as JsonObject;
+  return head as JsonObject;
 }
 
 /** The message with the number of each call in place of its id. */
@@ -60,8 +60,8 @@ function withoutIds(message: ChatMessage, numbers: Map<string, number>): JsonVal
   const { extra, ...known } = message;
   const { id: _id, ...others } = extra ?? {};
   const shown = { ...known, extra: others };
-  if (message.role === 'tool') return { ...shown, toolCallId: numberOf(message.toolCallId) } as unknown as JsonObject;
-  if (message.role !== 'assistant') return shown as unknown as JsonObject;
+  if (message.role === 'tool') return { ...shown, toolCallId: numberOf(message.toolCallId) } as JsonObject;
+  if (message.role !== 'assistant') return shown as JsonObject;
   const toolCalls = message.toolCalls.map(({ id, sentId: _sentId, place: _place, ...call }) => ({ ...call, id: numberOf(id) }));
   const returned = message.returned?.map(({ callId: _callId, ...thought }) => thought);
   return { ...shown, toolCalls, returned };

@@ -62,7 +62,7 @@ function inOrder(
   let leading: ResponseInputItem[] = [];
   for (const item of kept) {
     if (item.type !== 'function_call' && item.type !== 'message') {
-      leading.push(item as unknown as ResponseInputItem);
+      leading.push(item as ResponseInputItem);
       continue;
     }
     const own =
