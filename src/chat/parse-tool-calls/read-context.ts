@@ -3,7 +3,7 @@ import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../fit-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';
-import type { AnswerRepairs } from './repair-json.ts';
+import type { AnswerRepairs } from './json/repair-json.ts';
 
 /** What the readers of all forms share: the text, and the offered functions. */
 export interface ReadContext {

@@ -3,7 +3,7 @@ import { limits } from '../../../core/limits.ts';
 import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Reading } from '../answer-pieces.ts';
 import { cutOff, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
-import { objectOfEntries } from '../parse-json.ts';
+import { objectOfEntries } from '../json/parse-json.ts';
 import { readGemmaArguments, readGemmaCall, stringMarks } from './gemma-calls.ts';
 import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';

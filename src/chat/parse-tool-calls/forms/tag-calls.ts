@@ -4,7 +4,7 @@ import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Readi
 import { cutOff, tooFar, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { MarkTable } from '../mark-table.ts';
-import { objectOfEntries, parseStrictly } from '../parse-json.ts';
+import { objectOfEntries, parseStrictly } from '../json/parse-json.ts';
 import { readElements } from './tag-elements.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 import type { ReadContext } from '../read-context.ts';
