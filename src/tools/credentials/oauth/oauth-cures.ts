@@ -2,10 +2,10 @@ import type { GatewayError } from '../../../core/errors.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 
 /** What the gateway was doing. */
-type Step = 'tool server' | 'metadata' | 'registration' | 'tokens';
+type SignInStep = 'tool server' | 'metadata' | 'registration' | 'tokens';
 
 /** The fix for each step, if the error code does not tell more. The fields are those of the connection. */
-const cureOfStep: Readonly<Record<Step, string>> = {
+const cureOfStep: Readonly<Record<SignInStep, string>> = {
   'tool server': 'Check that it runs, and that the url of the tool server is right.',
   metadata: 'If the gateway cannot get its metadata, set oauth.authorize_url and oauth.token_url of the tool server.',
   registration: 'If this happens again, register the gateway there, and set oauth.client_id and oauth.client_secret of the tool server.',
@@ -41,7 +41,7 @@ const cureOfCode: ReadonlyMap<string, string> = new Map(
 );
 
 /** Like `explainOAuthFailure`, for the sign-in at a tool server: names the field of the connection to set. */
-export function explainSignInFailure(error: unknown, who: string, step: Step): GatewayError {
+export function explainSignInFailure(error: unknown, who: string, step: SignInStep): GatewayError {
   return explainOAuthFailure(error, who, (code) => {
     // The person has refused.
     if (code === 'access_denied') return undefined;
