@@ -10,7 +10,7 @@ export function publicAddress(headers: IncomingHttpHeaders, publicUrl: string | 
   return proxyHeaderIn(headers) === undefined ? loopbackAddress(headers) : undefined;
 }
 
-/** Where the sender of a request reaches the gateway, for whom alone it is: also at a `Host` of their choice. Undefined behind a proxy, which is not trusted. */
+/** The address at which the sender of a request reaches the gateway. Only for that sender, who chooses the `Host`. Undefined behind an untrusted proxy. */
 export function askedAddress(headers: IncomingHttpHeaders, publicUrl: string | undefined): string | undefined {
   if (publicUrl !== undefined) return publicUrl;
   const host = headers.host ?? '';

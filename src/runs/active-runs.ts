@@ -206,7 +206,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
   };
 }
 
-/** The request as the failed run answered it, perhaps after a hand-off, with what this answer has of its own. */
+/** The request as the failed run answered it (perhaps after a handoff), with the fields that belong to this answer. */
 function answeredBehind({ request }: FailedRun, { stream, reply, messageId, sessionId, store, warnings }: ChatRequest): ChatRequest {
   const { store: _store, warnings: _warnings, ...answered } = request;
   const own = { ...(reply && { reply }), ...(store && { store }), ...(warnings && { warnings }) };

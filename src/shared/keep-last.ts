@@ -1,4 +1,4 @@
-/** Derives something of objects that never change: for the same object the same result, as long as the object is used. */
+/** Caches what is derived from objects that never change, as long as the object is in use. */
 export function keepFor<From extends object, To>(derive: (from: From) => To): (from: From) => To {
   const kept = new WeakMap<From, { to: To }>();
   return (from) => {
@@ -8,7 +8,7 @@ export function keepFor<From extends object, To>(derive: (from: From) => To): (f
   };
 }
 
-/** Derives something of an object that seldom changes: for the same object as the last time the same result. */
+/** Caches what is derived from an object that seldom changes: the last object with its result. */
 export function keepLast<From extends object, To>(derive: (from: From) => To): (from: From) => To {
   let last: { from: From; to: To } | undefined;
   return (from) => {

@@ -167,7 +167,7 @@ describeInChromium('the preview of an address', () => {
     await shown.getByRole('button', { name: 'Delete', exact: true }).waitFor();
   });
 
-  it('asks for the path of a document that it does not find', async () => {
+  it('asks for the path of a document that it cannot find', async () => {
     const site = await siteWith((path) => (path === '/very/own.spec' ? { body: documentWith('look') } : undefined));
     const { page, gateway } = await desk();
     await paste(page, site);

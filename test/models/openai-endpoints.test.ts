@@ -87,7 +87,7 @@ describe('listOpenAiModels', () => {
     ]);
   });
 
-  it('takes what llama.cpp says of a model beside its list, which names no functions', async () => {
+  it('reads the capabilities that llama.cpp names beside its list, which does not mention functions', async () => {
     const beside = (name: string, ...capabilities: string[]): object => ({
       name,
       model: name,
@@ -114,7 +114,7 @@ describe('listOpenAiModels', () => {
     ]);
   });
 
-  it('takes functions away from a model only where the other list names them for another', async () => {
+  it('treats a model as unable to call functions only if the other list names them for another model', async () => {
     const models = [
       { name: 'a', capabilities: ['completion', 'tools'] },
       { name: 'b', capabilities: ['completion'] },

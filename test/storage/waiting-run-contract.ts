@@ -195,7 +195,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.claimFailed('key', 5_000)).toBeUndefined();
     });
 
-    it('that have failed are nothing that waits', async () => {
+    it('that have failed are not listed as waiting', async () => {
       const { id, waitId } = failedRun();
       await store.save(failedRun(), noBounds);
       expect([await store.find(id), await store.openIds(0)]).toEqual([undefined, []]);
@@ -206,7 +206,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.claimFailed('key', 0)).toBeUndefined();
     });
 
-    it('that have failed push out no run that waits', async () => {
+    it('that have failed evict no waiting run', async () => {
       const large = { loop: { version: 1, text: 'x'.repeat(20_000) } };
       const bounds = { ...noBounds, maxCharacters: 75_000 };
       await store.save(waitingRun({ id: 'run-b', callerId: 'bob', ...large }), bounds);

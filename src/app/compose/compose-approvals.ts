@@ -109,7 +109,7 @@ export async function composeApprovals(
     now,
     newId,
     onFault: (error) =>
-      logger.error({ err: error }, 'failed runs cannot be stored or read at the moment; a request that is repeated makes its calls again'),
+      logger.error({ err: error }, 'failed runs cannot be stored or read at the moment: a repeated request runs its calls again'),
   });
   await failedRuns.load();
 

@@ -32,7 +32,7 @@ interface StorageParts {
   changes: Pick<OfferChanges, 'publish'>;
 }
 
-/** The opened stores stay open when the gateway closes. */
+/** The stores stay open when the gateway closes. */
 export function composeStorage({ config, now, newId }: AppContext, { stores, send, changes }: StorageParts): Storage {
   const { connection, oauthClients, thoughtSeals, ...opened } = stores;
   const onChanged = (): void => changes.publish({ lists: ['tools'] });
@@ -51,7 +51,7 @@ export function composeStorage({ config, now, newId }: AppContext, { stores, sen
   };
 }
 
-/** Wraps the registry: what callers are offered changes with the tool servers, and with their keys. */
+/** Wraps the registry to report changes: the offer to callers depends on the tool servers and on their keys. */
 function announceChanges(registry: Registry, publish: OfferChanges['publish']): Registry {
   const lists = ['tools', 'resources', 'prompts'] as const;
   async function announced(writing: Promise<void>): Promise<void> {

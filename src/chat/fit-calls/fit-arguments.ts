@@ -77,7 +77,7 @@ function fitAsWritten(given: JsonObject, parameters: JsonObject, { onlyReads, ta
   return { ...fitted, args, repairs: [...fitted.repairs, ...changes] };
 }
 
-/** Arguments that others make required get their defaults; without a default they are a problem. */
+/** Arguments that other arguments require get their defaults. Without a default, they are a problem. */
 function addMissing(fitted: FittedArguments, parameters: JsonObject, { missingFrom }: FittingRules): FittedArguments {
   const missing = missingFrom?.(fitted.args);
   if (missing === undefined || missing.names.length === 0) return fitted;

@@ -3,17 +3,17 @@ import type { ChatEvent, ChatMessage, Source, ToolMessage } from '../../core/cha
 import type { Emit } from '../../shared/async/emit.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 
-/** Calls that are named; of more, the number is said. */
+/** How many calls a note names; it counts the others. */
 const namedCalls = 8;
 
-/** A run that continues a failed one. `ran`: the names of the calls that have run in that. */
+/** A run that continues a failed one. `ran`: the names of the calls that ran in the failed one. */
 export interface ContinuedRun {
   loop: LoopCheckpoint;
   sources: readonly Source[];
   ran: readonly string[];
 }
 
-/** For who reads the answer, and for programs that read warnings. */
+/** For people who read the answer, and for programs that read its warnings. */
 function notRepeated(ran: readonly string[]): string {
   const calls = ran.length === 1 ? 'this call' : 'these calls';
   const those = ran.length === 1 ? 'It is' : 'They are';
@@ -39,10 +39,10 @@ export function beginBehind(emit: Emit<ChatEvent>, { sources, ran }: ContinuedRu
   };
 }
 
-/** The model reads it with the last result, because not every model takes another message there. */
+/** The note is part of the last result, because not every model accepts another message there. */
 export function withNote({ loop, ran }: ContinuedRun): LoopCheckpoint {
   const index = loop.messages.findLastIndex(({ role }) => role === 'tool');
-  const note = `[The answer after these calls failed, and the same request has come again. These calls have run: ${named(ran)}. Do not repeat them unless the user asks for it in a later message.]`;
+  const note = `[The answer failed after these calls, and the user has repeated the request. These calls have run: ${named(ran)}. Do not repeat them unless the user asks for it in a later message.]`;
   const messages = loop.messages.map((message, position): ChatMessage =>
     position === index && message.role === 'tool' ? withText(message, note) : message,
   );

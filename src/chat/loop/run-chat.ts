@@ -277,7 +277,7 @@ function canCallAgain({ choice }: ChatRun): boolean {
   return choice.path !== 'prompt' && !choice.isSingleCall;
 }
 
-/** If the run fails and comes again, it continues from here, with the next model request. */
+/** If the run fails and the request is repeated, it continues from here with the next model request. */
 function keepCheckpoint(loop: Loop): void {
   setCheckpoint(loop, () => betweenRounds(stateOf(loop)));
 }

@@ -1,9 +1,9 @@
 import { textOf, type ChatMessage, type ContentPart } from '../../core/chat/chat.ts';
 import { textOfFile } from '../../shared/text/file-text.ts';
 
-/** Parts in which no backend finds a text. */
+/** Parts that have no text for any backend. */
 const withoutText: ReadonlySet<string> = new Set(['text', 'image_url', 'image', 'input_audio']);
-/** By the part: each round of a run asks for the texts of the same files. */
+/** Keyed by the part, because each round of a run asks for the texts of the same files. */
 const known = new WeakMap<ContentPart, string>();
 
 /** The texts that the model reads in messages: also those in files and other parts, and in the arguments of earlier calls. */

@@ -6,7 +6,7 @@ import { geminiNamespace, stringMarks } from './forms/gemma-calls.ts';
 import { bareAnalysis, bareHeaders, beginsBareAnalysis, headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
 import { readMangledAnswer } from './forms/json-calls.ts';
 import { emphasis, findBeginning, innerBlocks, marksByOpen, skipNoise, thoughtEnds, type Mark } from './block-marks.ts';
-import { leadsToCalls } from './meant-calls.ts';
+import { leadsToCalls } from './selection/meant-calls.ts';
 import { createPassage, writePassage, type Passage, type PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';

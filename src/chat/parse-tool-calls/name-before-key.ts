@@ -2,7 +2,7 @@ import { plainName } from './answer-pieces.ts';
 import type { PieceWriter } from './piece-writer.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** A name at the beginning of a line or right behind a sentence, and nothing after it. */
+/** A name at the beginning of a line or right after a sentence, with nothing after it. */
 const nameAtEnd = /(?:^|[\n.!?:])([\w./-]{1,256})(\s{0,32})$/;
 const edge = /^[\n.!?:]/;
 const isEdge = (character: string): boolean => character === '' || edge.test(character);

@@ -27,7 +27,7 @@ export function withReadArguments(call: ToolCall): ToolCall {
   return read === undefined ? call : { ...call, arguments: JSON.stringify(read) };
 }
 
-/** What may stand behind a complete object where a server has cut the call out of a text: the marks that end calls, messages and fences. */
+/** What may follow a complete object if a server has cut the call out of a text: the marks that end calls, messages and fences. */
 const endMarks = /^(?:\s|```|<\/[\w:-]{1,40}>|<\|[^<>|]{1,40}\|>){1,20}$/u;
 const fence = /^\s{0,20}```(?:json|python)?\s{0,20}$/u;
 

@@ -3,7 +3,7 @@ import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../fit-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';
-import type { AnswerRepairs } from './repair-json.ts';
+import type { AnswerRepairs } from './json/repair-json.ts';
 
 /** What the readers of all forms share: the text, and the offered functions. */
 export interface ReadContext {
@@ -46,7 +46,7 @@ export interface Enclosure {
 /** Nothing encloses the call. */
 export const bare: Enclosure = { isMarked: false, closes: [] };
 
-/** By the list of functions, which is the same in many chats. */
+/** Keyed by the list of functions, which many chats share. */
 const offeredIn = keepFor((tools: readonly ToolSpec[]) => {
   const specs: ReadonlyMap<string, ToolSpec> = new Map(tools.map((tool) => [tool.name, tool]));
   return { specs, names: [...specs.keys()] };

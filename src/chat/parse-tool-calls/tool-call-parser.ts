@@ -5,7 +5,7 @@ import { AnswerText } from './answer-text.ts';
 import { PieceWriter } from './piece-writer.ts';
 import type { QuoteCheck } from './quotes/quoted-calls.ts';
 import { createReadContext } from './read-context.ts';
-import { AnswerRepairs } from './repair-json.ts';
+import { AnswerRepairs } from './json/repair-json.ts';
 
 export interface ToolCallParserOptions {
   /** Offered functions: their names distinguish calls from data, and their schemas give the types of values written as bare text. */

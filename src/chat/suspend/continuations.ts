@@ -277,14 +277,14 @@ function isCall(part: ToolCall | ToolMessage): part is ToolCall {
 /** The longest ids that programs between client and gateway leave as they are: OpenAI's limits. */
 const shortenedIds = [40, 64];
 
-/** What programs make of ids that are long, or have characters that Anthropic refuses. */
+/** How programs change ids that are long, or contain characters that Anthropic rejects. */
 function spellingsOf(id: string): string[] {
   const plain = id.replaceAll(/[^\w-]/gu, '_');
   const spellings = [plain, ...[id, plain].flatMap((text) => shortenedIds.map((length) => text.slice(0, length)))];
   return [...new Set(spellings)].filter((spelling) => spelling !== id);
 }
 
-/** Where calls of a function behind a question are. */
+/** Where the calls of a function after a question are. */
 function placesIdOf(caller: Caller, question: string, name: string): string {
   return hash('sha256', JSON.stringify(['place', caller.id, question, name]), 'base64url');
 }

@@ -20,7 +20,7 @@ export function comparableArguments(text: string): string {
   return canonicalJson(Object.fromEntries(entries.map(([name, value]) => [name, parsedIfJson(value)])));
 }
 
-/** Home Assistant drops what Python takes for false. */
+/** Home Assistant drops values that are false in Python. */
 function isEmpty(value: JsonValue | undefined): boolean {
   return isContainer(value) ? Object.keys(value).length === 0 : !value;
 }

@@ -47,7 +47,7 @@ function resultsFrom(messages: readonly ChatMessage[], start: number): ToolMessa
   return results;
 }
 
-/** One message for each turn that has calls in this one, each followed by its results; the others come last. */
+/** One message for each turn with calls in this message, each followed by its results. The other calls come last. */
 function separated(message: AssistantMessage, results: readonly ToolMessage[], { found, turns }: Regrouping): ChatMessage[] {
   const groups = new Map<StoredTurn | undefined, ToolCall[]>();
   const known = new Set(message.toolCalls.flatMap((call) => found.get(call)?.turn ?? []));
@@ -72,7 +72,7 @@ function withStoredId(call: ToolCall, { call: { id } }: FoundCall): ToolCall {
   return call.id === id || call.sentId === id ? call : { ...call, sentId: id };
 }
 
-/** Results whose message with the calls is not in the history, behind such a message. */
+/** Adds the message with the calls before results whose calls are not in the history. */
 function withCallsBefore(results: readonly ToolMessage[], { found, turns }: Regrouping): ChatMessage[] {
   const added = new Map<StoredTurn, { toolCalls: ToolCall[]; results: ToolMessage[] }>();
   const others: ToolMessage[] = [];

@@ -8,13 +8,13 @@ import { canonicalJson } from '../fit-calls/canonical-json.ts';
 const keyLabel = 'toolwharf repeated requests v1';
 /** How much of a request is hashed in one tick of the event loop. */
 const tickCharacters = 512 * 1024;
-/** They do not change what a model is asked. */
+/** These fields do not change what a model is asked. */
 const otherParameters: ReadonlySet<string> = new Set(['stream_options', 'store']);
 
 /** The key of a request of this caller: the same for another request that differs only in ids, and in whether it is streamed. */
 export type RepeatKeys = (callerId: string, request: ChatRequest) => Promise<string>;
 
-/** Keys that give nothing of the requests away. */
+/** Keys that reveal nothing about the requests. */
 export function createRepeatKeys(secret: string): RepeatKeys {
   const secretKey = Buffer.from(hkdfSync('sha256', secret, '', keyLabel, 32));
   return async (callerId, request) => {
@@ -47,7 +47,7 @@ function headOf(callerId: string, request: ChatRequest): JsonValue {
     more: [variables, files],
     parameters: Object.fromEntries(Object.entries(parameters).filter(([name]) => !otherParameters.has(name))),
   };
-  return head as unknown as JsonObject;
+  return head as JsonObject;
 }
 
 /** The message with the number of each call in place of its id. */
@@ -60,8 +60,8 @@ function withoutIds(message: ChatMessage, numbers: Map<string, number>): JsonVal
   const { extra, ...known } = message;
   const { id: _id, ...others } = extra ?? {};
   const shown = { ...known, extra: others };
-  if (message.role === 'tool') return { ...shown, toolCallId: numberOf(message.toolCallId) } as unknown as JsonObject;
-  if (message.role !== 'assistant') return shown as unknown as JsonObject;
+  if (message.role === 'tool') return { ...shown, toolCallId: numberOf(message.toolCallId) } as JsonObject;
+  if (message.role !== 'assistant') return shown as JsonObject;
   const toolCalls = message.toolCalls.map(({ id, sentId: _sentId, place: _place, ...call }) => ({ ...call, id: numberOf(id) }));
   const returned = message.returned?.map(({ callId: _callId, ...thought }) => thought);
   return { ...shown, toolCalls, returned };

@@ -1,7 +1,7 @@
 import type { FoundCall } from './regroup-returned.ts';
 import type { StoredTurn } from './returned-turns.ts';
 
-/** `id`: of the call, if it was looked up under another spelling. */
+/** `id`: the call's own id, if it was looked up under another spelling. */
 type FindTurn = (callId: string) => Promise<{ turn: StoredTurn; id?: string } | undefined>;
 
 /** Finds the stored turns of one history. Each is one object, whichever of its calls is looked up. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { textOf, type ChatMessage, type ToolCall } from '../../core/chat/chat.ts';
 import { comparableArguments } from './derived-call-id.ts';
 
-/** Calls of one function behind one question that are remembered by their place. An agent makes about a dozen. */
+/** Calls of one function after one question whose position is stored. An agent makes about a dozen. */
 const placesPerQuestion = 64;
 
 /** Where a call of a stored turn is, for clients that return calls without the ids that they were given. Stored as JSON. */
@@ -27,7 +27,7 @@ export function placeOf({ id, arguments: args }: ToolCall, seed: string, positio
   return { id, seed, position, args: hash('sha256', comparableArguments(args), 'base64url') };
 }
 
-/** With the newest last. */
+/** The newest is last. */
 export function withPlaces(places: readonly CallPlace[], added: readonly CallPlace[]): CallPlace[] {
   const replaced = new Set(added.map(({ id }) => id));
   return [...places.filter(({ id }) => !replaced.has(id)), ...added].slice(-placesPerQuestion);

@@ -2,7 +2,7 @@ import type { RanCall } from '../../core/runs/run-repeat.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import type { ToolCallResult } from './tool-call-result.ts';
 
-/** The calls of a round that have reached their tool, and would do so again if the request was repeated. Helpers have no effect outside of their run. */
+/** The calls of a round that have reached their tool, and would do so again if the request were repeated. Helpers have no effect outside their run. */
 export function ranIn(results: readonly ToolCallResult[], tools: ReadonlyMap<string, Tool>): RanCall[] {
   return results.flatMap(({ call, tool, attempts, outcome, followUp }): RanCall[] => {
     const called = tools.get(tool?.name ?? '');

@@ -1,6 +1,6 @@
 import type { DecidedCall } from '../../core/runs/suspended-run.ts';
 import type { FollowUp, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
-import { createContext } from './call-context.ts';
+import { createContext } from './context/call-context.ts';
 import { clearCall, type UnlessEnded } from './clear-call.ts';
 import { connectTries, unlessConnected, type CallCircumstances } from './connect-call.ts';
 import { executeToolCall, maskFault, type Execution } from './execute-tool-call.ts';

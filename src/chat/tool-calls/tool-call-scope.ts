@@ -8,7 +8,7 @@ import type { ConnectGate } from '../../core/tools/connect-gate.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 import type { ResultCache } from '../results/result-cache.ts';
 import type { DuplicateCallGuard } from './duplicate-call-guard.ts';
-import type { Elicitations } from './elicit-input.ts';
+import type { Elicitations } from './context/elicit-input.ts';
 import type { CallSlot } from './schedule-calls.ts';
 
 /** The run of a call, its time limits, and the services that calls of all runs share. */

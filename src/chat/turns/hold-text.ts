@@ -1,7 +1,7 @@
 import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 
-/** The texts of one turn in an answer whose format is demanded: what a model says before calls would make the answer something else. */
+/** The texts of one turn in an answer with a demanded format. Text before calls would break the format. */
 export interface HeldText {
   emit: Emit<ChatEvent>;
   /** The turn is the answer. */

@@ -30,7 +30,7 @@ export async function requestTurn(backend: ModelBackend, request: ModelRequest, 
   return turn;
 }
 
-/** Holds marks that end a turn back as long as the turn has said nothing: a turn that has nothing else is silent. */
+/** Holds end marks back until the turn has other text: a turn that consists of end marks is silent. */
 class HeldMarks {
   #held: (ChatEvent & { type: 'text' }) | undefined;
 

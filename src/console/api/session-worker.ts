@@ -5,7 +5,7 @@
 import { connect } from '../../client/toolwharf-client.js';
 import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
 
-const page = globalThis as unknown as {
+const page = globalThis as {
   postMessage: (message: FromSession) => void;
   addEventListener: (type: 'message', listener: (event: { data: ToSession }) => void) => void;
 };

@@ -1,13 +1,13 @@
 import type { ChatRequest, Source } from '../chat/chat.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
-/** A call that has run. `label`: the name under which it is cited. */
+/** A call that has run. `label`: the name that notes use for it. */
 export interface RanCall {
   label: string;
   writes: boolean;
 }
 
-/** Lets a run continue when it fails by its backend's fault behind a call that writes, and its request comes again. */
+/** Lets a repeated request continue its run, if the backend failed after a call that writes. */
 export interface RunRepeat {
   /** It continues a failed run, whose request it has. */
   readonly isBehind: boolean;

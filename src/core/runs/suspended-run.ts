@@ -101,7 +101,7 @@ interface SuspendedState {
  */
 export type FailedRun = SuspendedState & { calls: []; connect?: never; failed: Failure };
 
-/** What distinguishes a failed run in the store; no run has an id with it. */
+/** Marks a failed run in the store; no id of a run contains it. */
 export const failedRunPrefix = 'failed:';
 
 interface Failure {

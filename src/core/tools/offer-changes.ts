@@ -1,7 +1,7 @@
 /** The lists that a client of `/mcp` reads. */
 export type OfferList = 'tools' | 'resources' | 'prompts';
 
-/** Something that callers are offered may be different now. */
+/** What callers are offered may have changed. */
 export interface OfferChange {
   lists: readonly OfferList[];
   /** The key with its people, or the one of them, whose lists these are; absent: everybody's. */
@@ -12,7 +12,7 @@ export interface OfferChange {
   gateways?: readonly string[];
 }
 
-/** Tells the clients that listen when their lists have changed. Without listeners it does nothing. */
+/** Notifies listening clients when their lists have changed. Without listeners it does nothing. */
 export interface OfferChanges {
   publish: (change: OfferChange) => void;
   /** Changes that come close together are told once. Returns a function that ends it. */

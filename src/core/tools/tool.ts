@@ -222,7 +222,7 @@ export interface ToolPresentation {
   _meta?: JsonObject;
 }
 
-/** Arguments that are required because others are given. */
+/** Arguments that are required because of other arguments. */
 export interface MissingArguments {
   names: readonly string[];
   given: readonly string[];
@@ -334,7 +334,7 @@ export interface ListedTool {
   helper?: Tool;
 }
 
-/** To whom: `client`, who calls a function without a model, may also call what only apps call. Default: to a model. */
+/** Who is offered the tools. A `client` calls them without a model, and may also call tools for apps only. Default: a model. */
 export type OfferedTo = 'model' | 'client';
 
 export interface ToolFinder {

@@ -36,13 +36,13 @@ export async function* readForm(body: AsyncIterable<unknown>, boundary: string, 
 }
 
 /** What is looked for next. `boundary`: what follows it. */
-type Place = 'before' | 'boundary' | 'head' | 'content' | 'after';
+type FormState = 'before' | 'boundary' | 'head' | 'content' | 'after';
 
 class FormScanner {
   readonly #delimiter: Buffer;
   /** Begins as if a line had ended before the body, so that the first boundary is like the others. */
   #rest: Buffer = Buffer.from('\r\n');
-  #place: Place = 'before';
+  #state: FormState = 'before';
   #parts = 0;
 
   constructor(boundary: string) {
@@ -50,7 +50,7 @@ class FormScanner {
   }
 
   get isAtEnd(): boolean {
-    return this.#place === 'after';
+    return this.#state === 'after';
   }
 
   *scan(bytes: Buffer): Generator<FormPiece> {
@@ -60,10 +60,10 @@ class FormScanner {
   }
 
   #step(): FormPiece | 'on' | 'wait' {
-    switch (this.#place) {
+    switch (this.#state) {
       case 'before':
       case 'content':
-        return this.#readContent(this.#place);
+        return this.#readContent(this.#state);
       case 'boundary':
         return this.#readMark();
       case 'head':
@@ -79,14 +79,14 @@ class FormScanner {
     return taken;
   }
 
-  #readContent(place: 'before' | 'content'): FormPiece | 'on' | 'wait' {
+  #readContent(state: 'before' | 'content'): FormPiece | 'on' | 'wait' {
     const end = this.#rest.indexOf(this.#delimiter);
     // The end of what has arrived may be the beginning of a boundary.
     const bytes = this.#take(end === -1 ? Math.max(0, this.#rest.length - this.#delimiter.length + 1) : end);
-    if (place === 'content' && bytes.length > 0) return { type: 'bytes', bytes };
+    if (state === 'content' && bytes.length > 0) return { type: 'bytes', bytes };
     if (end === -1) return 'wait';
     this.#take(this.#delimiter.length);
-    this.#place = 'boundary';
+    this.#state = 'boundary';
     return 'on';
   }
 
@@ -94,7 +94,7 @@ class FormScanner {
     const mark = this.#rest.subarray(0, 2).toString('latin1');
     if (mark.length < 2) return 'wait';
     if (mark !== '--' && mark !== '\r\n') throw malformed('a boundary is not followed by a line end');
-    this.#place = mark === '--' ? 'after' : 'head';
+    this.#state = mark === '--' ? 'after' : 'head';
     return 'on';
   }
 
@@ -108,7 +108,7 @@ class FormScanner {
     if (this.#parts > formParts) throw malformed(`it has more than ${formParts} parts`);
     const head = this.#take(end).toString('utf8');
     this.#take(headEnd.length);
-    this.#place = 'content';
+    this.#state = 'content';
     return toPart(head);
   }
 }

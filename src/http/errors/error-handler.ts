@@ -96,7 +96,7 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
     return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hint}`), request, reply);
   // With this status agents such as Codex fall back to HTTP at once, while others try again first.
   if (request.headers.upgrade?.toLowerCase() === 'websocket') {
-    const message = `${shown} is served over HTTP only. Send ${allowed.join(' or ')} requests; programs have a setting that turns websockets off.`;
+    const message = `${shown} is served over HTTP only. Send ${allowed.join(' or ')} requests, or turn websockets off in the settings of your program.`;
     return sendError(new GatewayError('invalid_request', message, { status: 426 }), request, reply);
   }
   reply.header('allow', allowed.join(', '));
@@ -124,7 +124,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     .send(format.body(shown, request));
 }
 
-/** Set where errors are sent, so that no 401 is without one (RFC 9110, section 11.6.1). OAuth clients fetch a new token if theirs was refused. */
+/** Set where errors are sent, so that every 401 has one (RFC 9110, section 11.6.1). OAuth clients fetch a new token if theirs was rejected. */
 export function challengeFor({ headers }: FastifyRequest): string {
   const wasSent = headers.authorization !== undefined || headers['x-api-key'] !== undefined;
   return `Bearer realm="toolwharf"${wasSent ? ', error="invalid_token"' : ''}`;

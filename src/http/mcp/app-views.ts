@@ -2,7 +2,7 @@ import type { AppView } from '../../core/tools/server-contents.ts';
 import type { ListedTool } from '../../core/tools/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 
-/** Before the URIs of interfaces that two servers give the same name, and what a server has with such a name itself. */
+/** Prefixes the URI of an interface if two servers use it, or if a server uses this prefix itself. */
 const ownScheme = 'ui://toolwharf/';
 
 /** The interfaces of a caller's functions (MCP Apps). */
@@ -40,7 +40,7 @@ function createViews(listed: readonly ListedTool[]): AppViews {
   return { find: (uri) => views.get(uri), uriOf: (server, own) => uris.get(`${server} ${own}`) };
 }
 
-/** Where tools name their interface: the place of MCP Apps, its older one, and that of OpenAI's Apps SDK. */
+/** Where tools name their interface: in MCP Apps, in its earlier version, and in OpenAI's Apps SDK. */
 const flatKeys = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 function urisIn(meta: JsonObject | undefined): string[] {

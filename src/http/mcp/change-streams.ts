@@ -12,9 +12,9 @@ import {
   type SessionSubscriptions,
 } from './resource-subscriptions.ts';
 
-/** Streams of one caller: an application has one for each of its windows, and a key may serve several applications. */
+/** Streams of one caller. An application has one per window, and a key may serve several applications. */
 export const mcpChangeStreamsPerCaller = 100;
-/** Each holds a socket. */
+/** Each occupies a socket. */
 const mcpChangeStreams = 1_000;
 
 interface ListeningRequest {
@@ -111,7 +111,7 @@ export function createChangeStreams({ changes, factory, subscriptions, gatewayId
   };
 }
 
-/** Gateways may be each other's MCP servers: none is told what it has told itself. */
+/** Gateways may be each other's MCP servers: a gateway does not get its own notifications back. */
 function paramsOf({ gateways = [] }: OfferChange, gatewayId: string): { _meta: { [chainKey]: string[] } } {
   return { _meta: { [chainKey]: [gatewayId, ...gateways] } };
 }
@@ -127,7 +127,7 @@ async function subscribeTo(message: JsonObject, subscribe: (uri: string) => Prom
   return { ...message, params: { ...params, notifications: { ...wanted, resourceSubscriptions } } };
 }
 
-/** Server-sent events. To a client that reads slowly, what it has missed is told once. */
+/** Server-sent events. A client that reads slowly gets one notification for all changes it has missed. */
 function streamOfChanges(subscribe: (tell: (message: { method: string; params: JsonObject }) => void) => () => void): {
   body: ReadableStream<Uint8Array>;
   end: () => void;

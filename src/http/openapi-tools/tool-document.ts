@@ -5,7 +5,7 @@ import { createListedTexts } from '../listed-texts.ts';
 import { moveSchema } from './movable-schema.ts';
 
 const failures: Readonly<Record<string, string>> = {
-  400: 'The arguments do not fit, or the API behind the function refuses them.',
+  400: 'The arguments do not fit, or the API behind the function rejects them.',
   401: 'The key is missing or not valid.',
   403: 'The key or a rule does not permit the call.',
   404: 'There is no such function.',

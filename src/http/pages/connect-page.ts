@@ -142,7 +142,7 @@ function credentialFields({ name, asks }: SignInServer): Html {
     <p class="hint" id="key-hint">An access token or API key from ${name}. It is stored encrypted and never shown again.</p>`;
 }
 
-/** Until it is known where people sign in. */
+/** Shown until it is known where people sign in. */
 export function lookingUpPage({ name }: SignInServer, refreshSeconds: number): Page {
   return {
     title: `Connect to ${name}`,

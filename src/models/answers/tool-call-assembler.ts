@@ -18,7 +18,7 @@ interface AssemblerOptions {
 const maxNameLength = 256;
 /** Appended to a truncated name, so that it can neither be called nor be confused with the function whose name it begins with. */
 const truncationMark = '…';
-/** Replaces arguments that cannot be read. It is no JSON, so the call is refused, and the model may make it again. */
+/** Replaces arguments that cannot be read. It is not JSON, so the call is refused, and the model may make it again. */
 export const unreadable = 'unreadable';
 
 interface Fragment {
@@ -351,7 +351,7 @@ class ObjectProgress {
   }
 }
 
-/** Kimi's id of a call, which some servers give as the name. */
+/** Kimi's id of a call, which some servers send as the name. */
 const counted = /^(functions\..+)[:!]\d{1,6}$/;
 
 /** Servers whose parser of harmony is confused leave its tokens behind the name: `search<|channel|>commentary`. */

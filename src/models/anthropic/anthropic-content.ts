@@ -62,7 +62,7 @@ export function withCacheMark<Block extends ContentBlockParam>(blocks: Block[], 
 function toBlock(part: ContentPart, place: ContentPlace): PlainBlock[] {
   if (part.type === 'text' && typeof part.text === 'string')
     return textBlocks(part.text).map((block) => ({ ...block, ...cacheMarkOf(part) }));
-  if (ownTypes.has(part.type)) return [part as unknown as PlainBlock];
+  if (ownTypes.has(part.type)) return [part as PlainBlock];
   const block = part.type === 'image_url' ? imageBlock(part) : part.type === 'file' ? documentBlock(part) : undefined;
   if (block !== undefined) return [{ ...block, ...cacheMarkOf(part) }];
   const type = part.type.slice(0, 50);

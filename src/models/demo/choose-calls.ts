@@ -41,7 +41,7 @@ export function chooseCalls(choice: Choice): ChosenCall[] {
 const splitCharacters = 1_000;
 const maxSentences = 4;
 
-function chooseFunction({ question, specs, toolChoice, now }: Choice): { chosen: Candidate | undefined; asked: Question } {
+function chooseFunction({ question, specs, toolChoice, now }: Choice): { chosen: FilledCall | undefined; asked: Question } {
   const named = namedFunction(toolChoice);
   const isForced = toolChoice === 'required' || named !== undefined;
   const asked = readQuestion(question, now);
@@ -64,13 +64,13 @@ export function chooseNames({ question, specs, now }: Omit<Choice, 'toolChoice'>
     .map(({ name, args }) => ({ name, args }));
 }
 
-interface Candidate extends FilledArguments {
+interface FilledCall extends FilledArguments {
   spec: ToolSpec;
   score: number;
   isFit: boolean;
 }
 
-function rate(spec: ToolSpec, question: Question): Candidate {
+function rate(spec: ToolSpec, question: Question): FilledCall {
   const filled = fillArguments(spec, question);
   const words = countWords(spec, question);
   const isAnswered =
@@ -90,7 +90,7 @@ function countWords(spec: ToolSpec, { english, words }: Question): { score: numb
   return { score: shared + inName + (isNamed ? 10 : 0), isAboutIt: isNamed || shared * 2 > words.size };
 }
 
-function callsFor({ spec, args }: Candidate, { places }: Question): ChosenCall[] {
+function callsFor({ spec, args }: FilledCall, { places }: Question): ChosenCall[] {
   const zones = [...new Set(places.map(({ zone }) => zone))];
   const filled = Object.keys(args).filter((name) => zones.some((zone) => zone === args[name]));
   const [zoned] = filled;

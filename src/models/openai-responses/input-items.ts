@@ -62,7 +62,7 @@ function toPart(part: ContentPart): ResponseInputContent {
   const file = type === 'file' ? part['file'] : undefined;
   if (isJsonObject(file))
     return { type: 'input_file', ...(pick(file, ['file_data', 'filename', 'file_id']) as FileFields), ...cacheMark(part) };
-  return part as unknown as ResponseInputContent;
+  return part as ResponseInputContent;
 }
 
 type FileFields = Pick<ResponseInputFileContent, 'file_id'> & { file_data?: string; filename?: string };

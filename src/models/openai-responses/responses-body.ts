@@ -70,7 +70,7 @@ export function toResponsesRequest(request: ModelRequest): ResponsesRequest {
     ...toText(parameters),
     ...toInclude(parameters),
   };
-  const body = { ...passed, ...(fields as unknown as JsonObject), ...streamOptions(request), ...toToolFields(request) };
+  const body = { ...passed, ...(fields as JsonObject), ...streamOptions(request), ...toToolFields(request) };
   return { body, warnings: [...warnings, ...leftOut(parameters)] };
 }
 

@@ -62,7 +62,7 @@ function inOrder(
   let leading: ResponseInputItem[] = [];
   for (const item of kept) {
     if (item.type !== 'function_call' && item.type !== 'message') {
-      leading.push(item as unknown as ResponseInputItem);
+      leading.push(item as ResponseInputItem);
       continue;
     }
     const own =
@@ -75,7 +75,7 @@ function inOrder(
 
 const betweenMessages = '\n\n';
 
-/** The texts of the messages that were joined to one; all of it in the first one if it has been changed since. */
+/** The texts of the messages that were joined into one. If the text has changed since, the first message gets all of it. */
 function textsOf(text: string, messages: readonly TurnItem[]): string[] {
   const texts: string[] = [];
   let rest = text;

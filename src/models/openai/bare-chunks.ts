@@ -49,7 +49,7 @@ export class BareChunks {
   }
 }
 
-/** What the first byte says that is no white space, nor part of a byte order mark; undefined: there is none yet. */
+/** Judges the first byte that is neither white space nor part of a byte order mark. Undefined: there is none yet. */
 export function isBareJson(piece: Uint8Array): boolean | undefined {
   const first = piece.find((byte) => byte > 0x20 && byte < 0x80);
   return first === undefined ? undefined : first === 0x7b || first === 0x5b;

@@ -17,7 +17,7 @@ export function toModelRecords(payload: unknown): ModelRecord[] | undefined {
   return Array.isArray(others) ? withCapabilities(records, others.slice(0, maxModels)) : records;
 }
 
-/** Adds the capabilities that the same models have in another list. llama.cpp never names functions in it, so these are possible unless it does. */
+/** Adds the capabilities that another list gives for the same models. llama.cpp's names no functions, so models are taken to support them. */
 function withCapabilities(records: ModelRecord[], others: readonly unknown[]): ModelRecord[] {
   const known = new Map(others.flatMap((entry) => toModelRecord(entry) ?? []).map(({ id, capabilities }) => [id, capabilities]));
   const namesTools = known.values().some((capabilities) => capabilities?.includes('tools') === true);

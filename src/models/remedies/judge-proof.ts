@@ -57,7 +57,7 @@ export function judgeProof(lesson: Lesson, { request, pointsAt, words = '', rule
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
 }
 
-/** Whether a refusal may quote what is not in the request as it is written: a file, or the answer of a server from which the backend gets a picture. */
+/** Whether a refusal may quote text that cannot be found in the request: from a file, or from a server from which the backend loads a picture. */
 function hasUnseenText({ messages }: ModelRequest): boolean {
   const isInline = (part: ContentPart): boolean => {
     const image = ownValue(part, 'image_url');

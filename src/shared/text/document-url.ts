@@ -72,7 +72,7 @@ export function toDocumentUrl(url: string, path: string | null | undefined): { u
     : { url: server, path: `${documents.groups?.['name']}/${document}` };
 }
 
-/** The server whose document lies at an address that has no file extension: without a usual place, or without its last step and the folders of documents. */
+/** The server of a document whose address has no file extension: the address without a usual path, or without its last segment and the folders of documents. */
 export function serverOfDocument(address: string): string {
   const { origin, pathname } = new URL(address);
   const path = withoutSlashesAtEnd(pathname);

@@ -28,7 +28,7 @@ const endMarks = [
   '[e~[',
 ];
 
-/** What a text says behind the marks and blanks with which it begins, and whether marks are among them. */
+/** A text without the end marks and blanks at its beginning, and whether there were marks. */
 function withoutEndMarks(text: string): { rest: string; hasMarks: boolean } {
   let rest = text.trimStart();
   for (;;) {

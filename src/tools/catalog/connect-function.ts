@@ -16,7 +16,7 @@ export function connectFunctionName({ id }: Pick<ToolServerRecord, 'id'>): strin
   return `connect_${id}`.slice(0, nameCharacters);
 }
 
-/** The same object for the same record, because indexes and counts are kept by it. */
+/** The same object for the same record, because indexes and counts are cached by object. */
 const specs = new WeakMap<ToolServerRecord, ToolSpec>();
 
 function specFor(record: ToolServerRecord): ToolSpec {

@@ -42,7 +42,7 @@ export function createHistoryTool(chats: Pick<ChatStore, 'search'>): ToolSource 
   };
 }
 
-/** One object, because indexes and counts are kept by it. */
+/** One object, because indexes and counts are cached by object. */
 const historySpec: ToolSpec = {
   name: toolName,
   description:

@@ -10,7 +10,7 @@ import { nameFunctions, type CandidateGroups, type NamedFunctions } from './name
 const keptFunctions = 50_000;
 const charactersOfFunction = 512;
 
-/** The functions that a request may be offered, by who supplies them. */
+/** The functions that a request may be offered, grouped by supplier. */
 export interface Supplied {
   fromSources: readonly SuppliedFunctions[];
   registered: ServerSupply;
@@ -24,7 +24,7 @@ interface Kept {
   functions: NamedFunctions;
 }
 
-/** Keeps the named functions of an offer for requests that are supplied with the same functions, and bring functions of the same names. */
+/** Caches the named functions of an offer for requests with the same supplied functions and the same names of their own functions. */
 export class KeptOffers {
   readonly #kept = new LRUCache<string, Kept>({
     maxSize: keptFunctions,
@@ -51,7 +51,7 @@ export class KeptOffers {
   }
 }
 
-/** The request's own servers are left alone. */
+/** The request's own servers are not changed. */
 function ownWithoutBrought(supplied: Supplied, callerFunctions: readonly CallerFunction[]): Supplied {
   if (callerFunctions.length === 0) return supplied;
   const withoutThem = (candidates: readonly Candidate[]): readonly Candidate[] => withoutBrought(candidates, callerFunctions);

@@ -3,10 +3,10 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OfferedTo } from '../../core/tools/tool.ts';
 import type { Candidate, Warning } from '../definitions/tool-source.ts';
 
-/** Selections of servers that are kept: one for each set of `tool_ids` and of tools of a key that chats use at the same time. */
+/** Cached selections of servers: one for each set of `tool_ids` and of tools of a key in use at the same time. */
 const keptSelections = 64;
 
-/** What the registered servers that a request selects supply to it. */
+/** What the selected registered servers supply to a request. */
 export interface ServerSupply {
   /** Set where it is kept, and unique. */
   id?: number;

@@ -35,7 +35,7 @@ interface NamedFunctionsParts {
   capacity: number;
 }
 
-/** All functions that one offer is made of. It depends on no conversation, so that it can be kept, with all that is derived from it. */
+/** All functions of one offer. They do not depend on the conversation, so they can be cached, with everything derived from them. */
 export class NamedFunctions {
   readonly warnings: readonly Warning[];
   /** In the order of precedence; the large ones cut, if not all fit whole. */

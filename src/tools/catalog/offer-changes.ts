@@ -1,7 +1,7 @@
 import { isWithin } from '../../core/callers/people.ts';
 import type { OfferChange, OfferChanges, OfferList } from '../../core/tools/offer-changes.ts';
 
-/** Changes in this time are told together: a server that is registered is opened a moment later, and an administrator may change several. */
+/** Changes within this time are one notification: a registered server is opened a moment later, and an administrator may change several. */
 const settlingMs = 300;
 
 interface Listener {

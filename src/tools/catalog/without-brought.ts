@@ -3,7 +3,7 @@ import { keepFor } from '../../shared/keep-last.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import type { Candidate } from '../definitions/tool-source.ts';
 
-/** Separates parts of a name; clients put that of the MCP server before those of its functions. */
+/** Separates the parts of a name: clients put the name of the MCP server before the names of its functions. */
 const separator = /[^A-Za-z0-9]+/g;
 
 interface Brought {
@@ -63,7 +63,7 @@ function isSame({ isPrefixed, wire }: Brought, candidate: Candidate): boolean {
   return JSON.stringify(shapeOf(wire['parameters'] ?? {})) === JSON.stringify(shapeOf(spec.parameters));
 }
 
-/** What clients keep of a schema when they convert it: types, members, and which of them are required. */
+/** The parts of a schema that survive a client's conversion: types, members, and which members are required. */
 function shapeOf(schema: JsonValue): JsonValue {
   if (!isJsonObject(schema)) return schema;
   const { type, properties, required, items, enum: choices = null } = schema;

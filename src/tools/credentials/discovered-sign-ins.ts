@@ -6,9 +6,9 @@ import type { FoundAuthorization } from './oauth/discover-authorization.ts';
 import { requireEndpoint } from './oauth/authorization-metadata.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 
-/** Longer than anybody reads the page of a link before they press its button. */
+/** Longer than anybody reads the page before pressing its button. */
 const discoveredMs = 5 * 60 * 1000;
-/** Each is the metadata of a server, mostly some kilobytes. The ones that were not used for longest are looked up again. */
+/** Each is the metadata of a server, mostly a few kilobytes. The least recently used ones are evicted, and looked up again. */
 const maxDiscovered = 200;
 
 export interface DiscoveredSignIn {

@@ -33,7 +33,7 @@ const mcpListPages = 64;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
 const mcpListPauseMs = 300;
 
-/** What clients of `/mcp` may show (MCP Apps), because servers give interfaces only to those who say so; and calls that become tasks. */
+/** Interfaces (MCP Apps), which servers offer only to clients that announce them, and calls that become tasks. */
 const extensions = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] }, [tasksExtension]: {} };
 
 /** Disables the SDK's validation of results, which blocks the event loop; `mcp-tool.ts` validates them in a worker instead. */

@@ -9,24 +9,24 @@ import { readTask, type McpTask } from './incoming/hidden-task.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
 
-/** How often a server is asked that does not say how often it wants to be, and that says so of no use. */
+/** The poll interval for a server that names none, or an unusable one. */
 const usualPollMs = 1_000;
 const shortestPollMs = 100;
 const longestPollMs = 60_000;
-/** Answers about a task are there; only its result is waited for. */
+/** Polls are answered at once: only the result of a task takes long. */
 const taskAnswerMs = 30_000;
-/** Telling a server that its task is not wanted any more. */
+/** The time for telling a server that its task is cancelled. */
 const cancelMs = 5_000;
-/** Requests in a row that fail for a reason that passes, such as a restart of the server. */
+/** Consecutive requests that fail for a temporary reason, such as a restart of the server. */
 const failuresInRow = 5;
 /** Questions of one task; a server that asks more is in a loop. */
 const taskQuestions = 100;
 
-/** The task waits for an answer that it does not get. */
+/** The task waits for an answer that the gateway cannot give. */
 class UnknownQuestion extends ProtocolError {
   constructor(method: JsonValue | undefined) {
-    const what = typeof method === 'string' ? method.slice(0, 100) : 'nothing that can be read';
-    super(ProtocolErrorCode.MethodNotFound, `its task asks for ${what}, which it does not get here`);
+    const what = typeof method === 'string' ? method.slice(0, 100) : 'something unreadable';
+    super(ProtocolErrorCode.MethodNotFound, `its task asks for ${what}, which the gateway does not support`);
   }
 }
 
@@ -90,7 +90,7 @@ async function untilEnd(created: McpTask, followed: FollowedTask): Promise<CallT
   }
 }
 
-/** The result lies in the details of the task, or is asked for by itself (2025-11-25). */
+/** The result is in the details of the task, or has its own request (2025-11-25). */
 async function resultOf(taskId: string, { result, error }: JsonObject, followed: FollowedTask): Promise<CallToolResult> {
   if (isJsonObject(error)) {
     const { code, message } = error;
@@ -108,7 +108,7 @@ interface AskedAboutTask {
   inputResponses?: JsonObject;
 }
 
-/** Over the connection of the moment: a task outlives the session in which it began. */
+/** Over the current connection: a task outlives the session in which it began. */
 async function ask(request: AskedAboutTask, { server, invocation, context }: FollowedTask): Promise<JsonObject> {
   for (let failures = 1; ; failures += 1) {
     const used = server.connection.current();
@@ -122,7 +122,7 @@ async function ask(request: AskedAboutTask, { server, invocation, context }: Fol
       const { kind, isSessionLost, message } = explainMcpFailure(error);
       const mayPass = isSessionLost === true || kind === 'never-sent' || kind === 'maybe-sent' || kind === 'timeout';
       if (!mayPass) throw error;
-      if (failures >= failuresInRow) throw new AnswerCutOff(`The server does not answer about its task any more: ${message}`);
+      if (failures >= failuresInRow) throw new AnswerCutOff(`The server no longer answers questions about its task: ${message}`);
       if (kind !== 'timeout') server.connection.replace(used);
       await pause(failures * usualPollMs, { server, invocation, context });
     }

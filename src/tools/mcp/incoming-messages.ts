@@ -104,7 +104,7 @@ const changedLists: Readonly<Record<string, OfferList>> = {
   'notifications/prompts/list_changed': 'prompts',
 };
 
-/** The list that a server says to have changed. */
+/** The list that has changed, according to the server. */
 export function announcedChange(message: JSONRPCMessage): { lists: OfferList[]; gateways: string[] } | undefined {
   if (!('method' in message)) return undefined;
   const list = changedLists[message.method];

@@ -125,7 +125,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
   }
 }
 
-/** Whatever happens to a request about a task: its server works on it. */
+/** If a request about a task fails, its server still works on the task. */
 function ofBegunTask({ kind, message }: McpFailure): McpFailure {
   return { kind: kind === 'never-sent' || kind === 'refused' ? 'maybe-sent' : kind, message };
 }

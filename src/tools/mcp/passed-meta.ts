@@ -3,13 +3,13 @@ import { isDeeperThan, isJsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 
-/** Characters of the `_meta` of one tool or resource: the largest known ones have a tenth of it. */
+/** Characters of the `_meta` of one tool or resource. The largest known ones have a tenth of this. */
 export const mcpMetaCharacters = 16 * 1024;
 
 /** Members that are about a connection between two peers (MCP specification, basic, `_meta`), and the gateway's own. */
 const betweenPeers = /^(?:(?:io\.)?modelcontextprotocol(?:\.io)?\/|toolwharf\/|progressToken$)/;
 
-/** What a server says in `_meta` for clients, without credentials; undefined if that is nothing, or too much to be passed on. */
+/** The part of a server's `_meta` that is for clients, without credentials. Undefined if it is empty or too long. */
 export function passedMeta(meta: unknown, mask: SecretMask, maxCharacters: number = mcpMetaCharacters): JsonObject | undefined {
   if (!isJsonObject(meta)) return undefined;
   const passed = Object.fromEntries(Object.entries(meta).filter(([key]) => !betweenPeers.test(key)));

@@ -42,7 +42,7 @@ const aliases: Record<string, string> = {
   windows932: 'shift_jis',
 };
 
-/** By its label, or by a name that programs use for it: `latin-1`, `utf_8`, `cp1252`. */
+/** Found by its label, or by a name that programs use for it: `latin-1`, `utf_8`, `cp1252`. */
 function tryDecoder(label: string): InstanceType<typeof TextDecoder> | undefined {
   const name = label.trim().toLowerCase();
   const bare = name.replaceAll(/[-_ ]/g, '');

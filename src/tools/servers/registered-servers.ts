@@ -199,7 +199,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, marks, onCha
   };
 }
 
-/** Whether callers are offered something else than before. */
+/** Whether the offer to callers has changed. */
 function isOtherOffer(before: Opening | undefined, now: Opening): boolean {
   if (before?.type !== 'opened' || now.type !== 'opened')
     return before?.type === 'opened' || now.type === 'opened' || before?.type !== now.type;

@@ -305,7 +305,7 @@ it.each([
   expect(events).toContainEqual(expect.objectContaining({ call: expect.objectContaining({ arguments: returned }) as unknown }));
 });
 
-it('reads the arguments of earlier calls of the caller’s function, without tools of the gateway, too', async () => {
+it('reads the arguments of earlier calls of the caller’s function, even without tools of the gateway', async () => {
   const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
   const model = new ScriptedModel(says('Done.'));
   const request = chatRequest({

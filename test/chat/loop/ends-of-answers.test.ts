@@ -95,12 +95,12 @@ describe('an answer that says nothing', () => {
     ]);
   });
 
-  it('and has a mark of its end in each round becomes a notice', async () => {
+  it('and has an end mark in each round becomes a notice', async () => {
     const { text } = await run([calls(['find', { place: 'Lund' }]), says('<|eot_id|>'), says('<|im_end|>')]);
     expect(text).toBe('The model gave no answer after its last tool calls.');
   });
 
-  it.each(['<', '<|im_end', '<|im_end|>Here.', '</s><b>'])('is not one that begins like a mark: %s', async (written) => {
+  it.each(['<', '<|im_end', '<|im_end|>Here.', '</s><b>'])('is not an end mark if it only begins like one: %s', async (written) => {
     const turn = [...Array.from(written, (text) => ({ type: 'text' as const, text })), ...nothing];
     const { text } = await run([turn], { mode: 'simple' });
     expect(written.endsWith(text) && text !== '').toBe(true);

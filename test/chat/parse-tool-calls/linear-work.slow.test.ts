@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
+import { parseSelection } from '../../../src/chat/parse-tool-calls/selection/parse-selection.ts';
 import { marks } from '../../../src/chat/parse-tool-calls/block-marks.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { countSteps } from '../../_support/count-steps.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { findOfferedName } from '../../../src/chat/fit-calls/find-offered-name.ts';
-import { findSelection, parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
+import { findSelection, parseSelection } from '../../../src/chat/parse-tool-calls/selection/parse-selection.ts';
 import { quotesOf } from '../../../src/chat/parse-tool-calls/quotes/quoted-calls.ts';
 import { specOf } from './judge-output.ts';
 import { countSteps } from '../../_support/count-steps.ts';

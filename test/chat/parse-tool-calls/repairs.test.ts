@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/answer-pieces.ts';
-import { AnswerRepairs, repairJson } from '../../../src/chat/parse-tool-calls/repair-json.ts';
+import { AnswerRepairs, repairJson } from '../../../src/chat/parse-tool-calls/json/repair-json.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 
 const tools = [{ name: 'note', description: '', parameters: { type: 'object', properties: { text: { type: 'string' } } } }];

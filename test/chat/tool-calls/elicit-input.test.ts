@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createElicitation } from '../../../src/chat/tool-calls/elicit-input.ts';
+import { createElicitation } from '../../../src/chat/tool-calls/context/elicit-input.ts';
 import { Supervision } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { ElicitationReply } from '../../../src/core/user-input/elicitation.ts';

@@ -9,7 +9,7 @@ import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from '../loop-fixture.ts';
 import { waitFor } from '../../_support/wait-for.ts';
-import { progressEventsPerCall } from '../../../src/chat/tool-calls/call-context.ts';
+import { progressEventsPerCall } from '../../../src/chat/tool-calls/context/call-context.ts';
 
 /** Each tool writes down when it begins and when it ends. */
 function logging(log: string[], name: string, options: Partial<Tool> = {}): Tool {

@@ -132,7 +132,7 @@ it('says what is not repeated only in a warning if the answer has a demanded for
   expect(shop.orders()).toBe(1);
 });
 
-it('takes a request for the same if only its ids, its stream and its options are others', async () => {
+it('treats requests as the same if only their ids, stream and options differ', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   const call = (id: string): JsonObject[] => [
@@ -177,7 +177,7 @@ it.each<[string, JsonObject, Record<string, string>?]>([
   expect(await shop.ask()).toMatchObject({ warnings: ['calls_not_repeated'] });
 });
 
-it('does not continue a request that was sent without that wish', async () => {
+it('does not continue a request that was sent with resume_failed false', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   await shop.ask({ params: { resume_failed: false } });
@@ -185,7 +185,7 @@ it('does not continue a request that was sent without that wish', async () => {
   expect(shop.orders()).toBe(2);
 });
 
-it('continues only the request with the same key where clients send one', async () => {
+it('continues only a request with the same key if clients send one', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   await shop.ask({}, { 'idempotency-key': '1' });
@@ -236,14 +236,14 @@ it.each([
   expect(shop.orders()).toBe(orders);
 });
 
-it('continues a repetition that an SDK sends as a first attempt, as agents above an SDK do', async () => {
+it('continues a repetition that an SDK sends as a first attempt for an agent', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   await shop.ask({}, { 'x-stainless-retry-count': '0' });
   expect((await shop.ask({}, { 'x-stainless-retry-count': '0' })).warnings).toEqual(['calls_not_repeated']);
 });
 
-it('gives nobody else the run: neither another key nor another person behind it', async () => {
+it('does not give the run to another key, or to another person behind the same key', async () => {
   await using shop = await shopOf();
   const keyWith = async (fields: JsonObject): Promise<string> => {
     const answer = await shop.post('/api/keys', { name: 'k', role: 'user', ...fields });
@@ -295,7 +295,7 @@ it('continues until two minutes after the end of the failed run, also after a re
   expect((await restarted.ask()).warnings).toBeUndefined();
 });
 
-it('neither stores nor looks for anything where no call that writes has run', async () => {
+it('stores and looks for nothing unless a call that writes has run', async () => {
   const seen: string[] = [];
   const store = memoryWaitingRuns();
   const waitingRuns: typeof store = {
@@ -339,7 +339,7 @@ it.each(['cancelled', 'left'])('does not continue a run that was %s', async (how
   expect(shop.orders()).toBe(2);
 });
 
-it('does not force a call again that had to be made and has run', async () => {
+it('does not force a call that has already run', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   const forced = { tool_choice: 'required' };
@@ -383,7 +383,7 @@ it('continues as the preset that the chat was handed off to', async () => {
   expect(textOf(shop.asked.at(-1)?.messages[0]?.content ?? null)).toBe('You are the clerk.');
 });
 
-it('waits for an approval behind a failed run like in any other, with everything that has run', async () => {
+it('waits for an approval after a failed run as in any other, with all calls that have run', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   await shop.ask();
@@ -401,7 +401,7 @@ it('waits for an approval behind a failed run like in any other, with everything
   ]);
 });
 
-it('lets nobody decide on, read or cancel a failed run as if it waited', async () => {
+it('does not let anybody decide on, read or cancel a failed run as if it were waiting', async () => {
   await using shop = await shopOf();
   shop.state.failures = 1;
   const { answer } = await shop.ask();

@@ -365,7 +365,7 @@ it('gives parallel requests with the same turn the same results', async () => {
   expect(gateway.sent).toHaveLength(1);
 });
 
-it('restores a turn once if a client sends the id of the response before and its items as well', async () => {
+it('restores a turn once if a client sends both the id and the items of the previous response', async () => {
   orders = 0;
   const gateway = await shop.with(turn(order, ['one', {}]), says('Done.'));
   const question = ask();
@@ -380,7 +380,7 @@ it('restores a turn once if a client sends the id of the response before and its
   expect(read.filter((text) => text.includes('ORDERED'))).toEqual([orderedAs(1)]);
 });
 
-it('uses a turn as it is sent if its function has another name, or its arguments and its conversation are others', async () => {
+it('uses a turn as it is sent if its function has another name, or both its arguments and its conversation differ', async () => {
   orders = 0;
   const gateway = await shop.with(turn(order, ['one', { a: 1 }]), says('Done.'), turn(order, ['one', { a: 1 }]), says('Done.'));
   const question = ask();

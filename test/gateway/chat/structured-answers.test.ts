@@ -51,12 +51,12 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('a 
     expect((await ask(client, both)).text).toBe(json);
   });
 
-  it('leaves words before calls out of a stream, and begins with JSON as soon as it comes', async () => {
+  it('leaves text before calls out of a stream, and starts it when the JSON arrives', async () => {
     const turns = [speaksAndCalls('Let me look. ', 'look'), says(json)];
     expect((await ask(client, turns, { stream: true })).text).toBe(json);
   });
 
-  it('gives an answer that is no JSON as it is', async () => {
+  it('does not change an answer that is not JSON', async () => {
     for (const stream of [false, true]) {
       const turns = [speaksAndCalls('Let me look. ', 'look'), says('I do not know.')];
       expect((await ask(client, turns, { stream })).text).toBe('I do not know.');
@@ -74,14 +74,14 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('a 
     expect((await ask(client, steps, { mode: 'react' })).text).toBe(json);
   });
 
-  it('leaves out what the model says beside calls of the caller’s functions', async () => {
+  it('leaves out text beside calls of the caller’s functions', async () => {
     const functions = [{ name: 'mine', description: 'Mine', parameters: { type: 'object', properties: {} } }];
     const { text, calls } = await ask(client, [speaksAndCalls('Let me ask you. ', 'mine')], { functions });
     expect(text).toBe('');
     expect(calls.map(({ name }) => name)).toEqual(['mine']);
   });
 
-  it('changes nothing where no format is demanded', async () => {
+  it('changes nothing if no format is demanded', async () => {
     const turns = (): ScriptStep[][] => [speaksAndCalls('Let me look. ', 'look'), says('Turin.')];
     for (const stream of [false, true])
       expect((await ask(client, turns(), { stream, demands: false })).text).toMatch(/^Let me look\.\s+Turin\.$/);

@@ -101,7 +101,7 @@ async function metaOf(client: Client): Promise<Record<string, Record<string, unk
 }
 
 describe('an MCP App through the gateway', () => {
-  it('keeps what its tools say, and its interface can be read by the URI that they name', async () => {
+  it('keeps the metadata of its tools, and its interface can be read by the URI in them', async () => {
     const { client: connect, declared, read } = await appGateway();
     const client = await connect();
     expect(await metaOf(client)).toEqual({
@@ -121,7 +121,7 @@ describe('an MCP App through the gateway', () => {
     await expect(client.readResource({ uri: 'ui://weather/other.html' })).rejects.toThrow('Resource not found');
   });
 
-  it('gets the whole result of a tool, and calls a tool that only it may call', async () => {
+  it('gets the whole result of a tool, and can call a tool for apps only', async () => {
     const { client: connect } = await appGateway();
     const client = await connect();
     expect(await client.callTool({ name: 'refresh', arguments: {} })).toEqual({
@@ -133,7 +133,7 @@ describe('an MCP App through the gateway', () => {
     });
   });
 
-  it('offers no model what only the app may call, and shows it no metadata', async () => {
+  it('does not offer tools for apps only to the model, nor show it any metadata', async () => {
     const { model, app } = await appGateway(undefined, [calls(['show', {}]), says('Sunny.')]);
     const headers = { authorization: `Bearer ${adminKey}` };
     const payload = { model: 'model', messages: [{ role: 'user', content: 'Weather?' }] };
@@ -153,7 +153,7 @@ describe('an MCP App through the gateway', () => {
     expect(Object.keys(described.json().paths)).not.toContain('/api/tools/refresh/call');
   });
 
-  it('keeps the interfaces of two servers apart that give them the same name', async () => {
+  it('keeps interfaces apart if two servers give them the same URI', async () => {
     const { client: connect, read } = await appGateway([server('home'), server('work')]);
     const client = await connect();
     const meta = await metaOf(client);
@@ -164,7 +164,7 @@ describe('an MCP App through the gateway', () => {
     await expect(client.readResource({ uri: view })).rejects.toThrow('Resource not found');
   });
 
-  it('is there for a key and a filter that let its tool through, unless its URI is blocked', async () => {
+  it('is available if the key and the filter allow its tool, unless its URI is blocked', async () => {
     const allowed = await appGateway([server('weather', { function_name_filter_list: ['show'] })]);
     const { key } = (
       await allowed.app.server.inject({

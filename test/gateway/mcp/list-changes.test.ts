@@ -123,7 +123,7 @@ const clients = [
 ] as const;
 
 describe.each(clients)('changes of the lists of /mcp, for %s', (_name, era, options) => {
-  it('are announced, and told when a server is registered, changed and deleted', async () => {
+  it('are announced, and sent when a server is registered, changed or deleted', async () => {
     const { url, change } = await door();
     const { client, heard } = await listeningClient(url, era, options);
     expect(client.getServerCapabilities()).toMatchObject({
@@ -142,7 +142,7 @@ describe.each(clients)('changes of the lists of /mcp, for %s', (_name, era, opti
     await expect.poll(() => heard).toContain('tools');
   });
 
-  it('are told when the server says so itself', async () => {
+  it('are sent when the server announces them itself', async () => {
     const { url, change, peer } = await door();
     await change('POST', '/api/tool-servers', connection);
     await expect.poll(() => peer.listening()).toBe(1);
@@ -158,7 +158,7 @@ describe.each(clients)('changes of the lists of /mcp, for %s', (_name, era, opti
     await expect.poll(() => heard).toEqual(['resources', 'prompts']);
   });
 
-  it('are told when a preset is made, and when the key gets other tools', async () => {
+  it('are sent when a preset is created, and when the tools of the key change', async () => {
     const { url, change } = await door();
     const { id, key } = await change('POST', '/api/keys', { name: 'ada', role: 'user' });
     const { heard } = await listeningClient(url, era, { ...options, key });
@@ -184,7 +184,7 @@ describe('changes of the lists of /mcp', () => {
     expect(toldBob).not.toContain('resources');
   });
 
-  it('are not told when a refreshed server offers the same as before', async () => {
+  it('are not sent when a refreshed server offers the same as before', async () => {
     const { url, change } = await door();
     await change('POST', '/api/tool-servers', connection);
     const { heard } = await listeningClient(url, 'legacy');
@@ -193,7 +193,7 @@ describe('changes of the lists of /mcp', () => {
     await expect.poll(() => heard).toEqual(['tools']);
   });
 
-  it('are told when a file of functions changes', async () => {
+  it('are sent when a file of functions changes', async () => {
     const gateway = await functionGateway({}, { environment: { TOOLWHARF_ADMIN_KEY: adminKey } });
     onTestFinished(() => gateway[Symbol.asyncDispose]());
     const url = `${await listen(gateway.app)}/mcp`;
@@ -202,7 +202,7 @@ describe('changes of the lists of /mcp', () => {
     expect(await next()).toContain('notifications/tools/list_changed');
   });
 
-  it('do not go round between gateways that are each other’s servers', async () => {
+  it('do not circulate between gateways that are each other’s servers', async () => {
     const { app, url, change, peer } = await door();
     await change('POST', '/api/tool-servers', connection);
     await expect.poll(() => peer.listening()).toBe(1);
@@ -239,7 +239,7 @@ describe('changes of the lists of /mcp', () => {
     expect(await stream.next()).not.toContain('data:');
   });
 
-  it('are refused to a caller with a hundred streams, who may open another when one has ended', async () => {
+  it('are refused to a caller with a hundred streams until one of them has ended', async () => {
     const { url } = await door();
     const leaving = new AbortController();
     const headers = { ...admin, accept: 'text/event-stream' };

@@ -229,7 +229,7 @@ describe('a call of an MCP server of a request that needs an approval', () => {
     expect(server.requests.findLast(({ rpc }) => rpc === 'tools/call')?.headers.authorization).toBe('Bearer token-secret');
   });
 
-  it('is only an item in Responses, because the client that names the server asks its user itself', async () => {
+  it('is only an item in Responses if the client names the server, because it asks its user itself', async () => {
     const server = await mcpHttpServer([weather]);
     const gateway = await gatewayWith([calls(['weather', {}])]);
     const payload = { model: 'model', input: 'How is the weather?', tools: [entryOf(server.url, { require_approval: null })] };

@@ -121,7 +121,7 @@ async function taskGateway(
 describe.each<Era>(['2025-11-25', '2026-07-28'])('a tool that runs as a task, in the version %s', (era) => {
   const isModern = era === '2026-07-28';
 
-  it('is offered, and asked for until it has its result, with what it says meanwhile', async () => {
+  it('is offered, and polled until it has its result, with its status as progress', async () => {
     const server = new TaskServer(era);
     server.states = [
       { status: 'working', statusMessage: 'Half of it' },
@@ -141,7 +141,7 @@ describe.each<Era>(['2025-11-25', '2026-07-28'])('a tool that runs as a task, in
     expect({ task, declared }).toMatchObject(isModern ? { declared: { extensions } } : { task: {} });
   });
 
-  it('is asked for as often as its server wants, and longer than a call without progress may take', async () => {
+  it('is polled as often as its server asks, and for longer than a call without progress may take', async () => {
     const server = new TaskServer(era);
     server.pollMs = 700;
     server.states = [{ status: 'working' }, { status: 'completed' }];
@@ -210,7 +210,7 @@ describe.each<Era>(['2025-11-25', '2026-07-28'])('a tool that runs as a task, in
   });
 });
 
-it('asks the user what a task of 2026-07-28 wants to know, once', async () => {
+it('asks the user the question of a task of 2026-07-28 once', async () => {
   const server = new TaskServer('2026-07-28');
   const waiting = {
     status: 'input_required',
@@ -248,7 +248,7 @@ it('shows the progress of a task of 2025-11-25, which has the token of its call'
   expect(progress).toContain('One of two');
 });
 
-it('cancels a task that asks for what the gateway does not give', async () => {
+it('cancels a task that asks for something the gateway does not support', async () => {
   const server = new TaskServer('2026-07-28');
   server.states = [{ status: 'input_required', inputRequests: { text: { method: 'sampling/createMessage', params: {} } } }];
   const { call } = await taskGateway(server);
@@ -256,7 +256,7 @@ it('cancels a task that asks for what the gateway does not give', async () => {
   await expect.poll(() => server.methods().at(-1)).toBe('tasks/cancel');
 });
 
-it('asks the user what a task of 2025-11-25 wants to know, on the stream of the request for its result', async () => {
+it('asks the user the question of a task of 2025-11-25 on the stream of the request for its result', async () => {
   const server = new TaskServer('2025-11-25');
   server.states = [{ status: 'input_required' }];
   const answered = Promise.withResolvers<Message & { result?: JsonObject }>();

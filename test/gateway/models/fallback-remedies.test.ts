@@ -189,7 +189,7 @@ const refusals: [what: string, payload: JsonObject, refuse: Refuse, warnings: st
 ];
 
 describe('a fallback that refuses', () => {
-  it.each(refusals)('%s answers in its own form, and is asked in it at once from then on', async (_what, payload, refuse, warnings) => {
+  it.each(refusals)('%s answers in its own form, which later requests use at once', async (_what, payload, refuse, warnings) => {
     let refused = 0;
     const gateway = await start((body) => {
       const refusal = refuse(body);

@@ -110,7 +110,7 @@ describe.each([true, false])('a backend with the Responses API, streaming: %s', 
     ]);
   });
 
-  it('gets each reasoning back before the item that it belonged to, where several led to parallel calls', async () => {
+  it('gets each reasoning item back before the item that it led to, also for parallel calls', async () => {
     const second = reasoningItem('2', 'And again.');
     const third = reasoningItem('3', 'I say so.');
     const turn = [thinking, look, third, messageItem('I look.'), second, callItem('b', 'look', '{}')];

@@ -240,7 +240,9 @@ describe('a key that speaks for several people', () => {
     const byProxy = { 'x-openwebui-user-id': 'ada' };
     expect(await framed({ token: key }, undefined, byProxy)).toBe('session');
     expect(await framed({ token: key, user: 'ada' }, undefined, byProxy)).toBe('session');
-    expect(await framed({ token: key, user: 'bob' }, undefined, byProxy)).toBe('4401 The auth frame and the upgrade name different users.');
+    expect(await framed({ token: key, user: 'bob' }, undefined, byProxy)).toBe(
+      '4401 The auth frame and the upgrade request name different users.',
+    );
     expect(await framed({ token: key }, undefined, { 'x-openwebui-user-id': ['ada', 'bob'] })).toBe('4401 The user is not known here.');
     const named = (user: string): Promise<unknown> => {
       const socket = opened({ headers: { authorization: `Bearer ${key}`, 'x-openwebui-user-id': 'ada' } });

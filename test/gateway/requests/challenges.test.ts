@@ -14,7 +14,7 @@ afterAll(() => app.close());
 
 const keyed = Object.entries(routeRoles).filter(([, access]) => access !== 'public' && access !== 'socket');
 
-it.each(keyed.map(([route]) => route))('%s says in a 401 how to authenticate', async (route) => {
+it.each(keyed.map(([route]) => route))('%s names the authentication scheme in a 401', async (route) => {
   const [method, path] = route.split(' ') as [HTTPMethods, string];
   const url = path.replaceAll(/:\w+|\*/g, 'x');
   const challengeOf = async (headers: Record<string, string>): Promise<unknown> => {
@@ -26,7 +26,7 @@ it.each(keyed.map(([route]) => route))('%s says in a 401 how to authenticate', a
   expect(await challengeOf({ 'x-api-key': 'wrong' })).toEqual([401, refused]);
 });
 
-it('a refused upgrade to a websocket says how to authenticate', async () => {
+it('a refused upgrade to a websocket names the authentication scheme', async () => {
   const headers = {
     connection: 'Upgrade',
     upgrade: 'websocket',

@@ -42,7 +42,7 @@ it('a page to connect appears before the authorization server answers, and conti
   expect(peers.seenBy('metadata')).toHaveLength(1);
 });
 
-it('a page to connect tells once that the authorization server has failed, and looks it up again', async () => {
+it('a page to connect shows once that the authorization server has failed, and then looks it up again', async () => {
   let hasFailed = false;
   const { peers, gateway, who, link } = await sceneOf((usual) => {
     if (hasFailed) return usual;
@@ -55,7 +55,7 @@ it('a page to connect tells once that the authorization server has failed, and l
   expect(peers.seenBy('metadata')).toHaveLength(2);
 });
 
-it('each person has it looked up for themselves, and anew for a changed connection', async () => {
+it('it is looked up for each person, and again when the connection changes', async () => {
   const { peers, gateway, link } = await sceneOf((usual) => usual);
   const other = await gateway.keyFor(null);
   for (const opened of [link, link, await linkFor(gateway, other, 'mail')]) expect((await scriptedBrowser().open(opened)).status).toBe(200);

@@ -79,7 +79,7 @@ describe('nobody is signed in, and the page names the cure,', () => {
       },
       /OIDC_AUDIENCE/,
     ],
-    ['if the metadata is of another issuer', { metadata: { issuer: elsewhere } }, /is not used.*correct its issuer/],
+    ['if the metadata is of another issuer', { metadata: { issuer: elsewhere } }, /was not used.*correct the issuer/],
     ['if only plain challenges are taken', { metadata: { code_challenge_methods_supported: ['plain'] } }, /S256/],
     ['if the page to sign in at is no web page', { metadata: { authorization_endpoint: 'javascript:alert(1)' } }, /https/],
   ];

@@ -73,7 +73,7 @@ it.each<[string, string, JsonObject, string]>([
   expect(found.called).toBe(called);
 });
 
-it('follows steps of a document’s server from the document’s address', async () => {
+it('resolves a relative server of a document against the document’s address', async () => {
   const document = documentAt('/items', { servers: [{ url: '../v2' }] });
   expect((await callAt('http://h.test/api/openapi.json', { 'http://h.test/api/openapi.json': document })).called).toBe(
     'http://h.test/v2/items',
@@ -107,7 +107,7 @@ it.each([
   expect(called).toBe('http://h.test/items');
 });
 
-it('finds a document at the root, as of PostgREST', async () => {
+it('finds a document at the root, like that of PostgREST', async () => {
   const document: JsonObject = { swagger: '2.0', basePath: '/', host: '0.0.0.0:3000', paths: { '/items': act } };
   expect((await callAt('http://h.test', { 'http://h.test': document, 'http://h.test/': document })).called).toBe('http://h.test/items');
 });
@@ -216,7 +216,7 @@ it.each<[string, string, Answers, string]>([
   expect(found.called).toBe(`http://h.test${called}`);
 });
 
-it('asks no other origin that a page names, and nothing that a page of another kind names', async () => {
+it('follows no link of a page to another origin, and none of a page of another kind', async () => {
   const links = `<script>url: "http://other.test/openapi.json", logoutUrl: "/logout"</script>`;
   const { gateway, report } = await callAt(
     'http://h.test/app',
@@ -229,26 +229,26 @@ it('asks no other origin that a page names, and nothing that a page of another k
   expect(plain.gateway.sent.some(({ url }) => url.endsWith('/change'))).toBe(false);
 });
 
-it('asks only the address of a path that is set, and says what can be done', async () => {
+it('asks only the address of a path that is set, and names the fix', async () => {
   const { gateway, report } = await callAt('http://h.test', { 'http://h.test/doc': documentAt('/items') }, { path: 'spec.json' });
   expect(report['error']).toContain('http://h.test/spec.json does not exist (HTTP 404).');
   expect(gateway.sent.filter(({ method }) => method === 'GET')).toHaveLength(1);
 });
 
-it('names the place where people look first when there is no document, and what to do', async () => {
+it('names the usual address and the fix if there is no document', async () => {
   const { report } = await callAt('http://h.test/api', {});
   expect(report['error']).toContain('http://h.test/api/openapi.json does not exist (HTTP 404).');
-  expect(report['error']).toContain('The usual addresses of frameworks were tried too. Set "path" to that of the document');
+  expect(report['error']).toContain('The usual paths of frameworks were tried too. Set "path" to the path of the document');
 });
 
-it('asks for a credential, and guesses no further, where the server demands one', async () => {
+it('asks for a credential and stops searching if the server demands one', async () => {
   const locked = async () => jsonResponse({ error: 'no key' }, 401);
   const { gateway, report } = await callAt('http://h.test/api', { 'http://h.test/api': locked, 'http://h.test/api/openapi.json': locked });
   expect(report['credential']).toBe('refused');
   expect(gateway.sent.filter(({ method }) => method === 'GET')).toHaveLength(2);
 });
 
-it('asks the place where it was found when the document is read again', async () => {
+it('asks the address where it was found when the document is read again', async () => {
   const asked: OutboundRequest[] = [];
   const answers = new Map<string, JsonObject>([['http://h.test/doc', documentAt('/items')]]);
   const gateway = await gatewayWith(
@@ -280,7 +280,7 @@ it('asks the place where it was found when the document is read again', async ()
   });
 });
 
-it('takes the address of a document in a chat request too', async () => {
+it('accepts the address of a document in a chat request too', async () => {
   const gateway = await gatewayWith({ 'http://h.test/documentation/json': documentAt('/items') });
   const listed = await call(gateway, 'POST /v1/chat/completions', {
     payload: {

@@ -58,7 +58,7 @@ it.each<[string, JsonObject]>([
   expect((await invoked(document, {})).sent).toEqual([undefined]);
 });
 
-it('says so to the model, and requires nothing of a call without a body', async () => {
+it('tells the model, and requires nothing of a call without a body', async () => {
   await using gateway = await gatewayOf({
     turns: [says('Hello.')],
     servers: [serverOf('notes', documentOf('3.0.3', operation(json(note))))],
@@ -76,7 +76,7 @@ it('fills in the default of a member that becomes required', async () => {
   expect((await invoked(document, {})).sent).toEqual([undefined]);
 });
 
-it('takes the media type whose required members are given', async () => {
+it('chooses the media type whose required members are given', async () => {
   const form = { type: 'object', required: ['file'], properties: { file, caption: text } };
   const document = documentOf('3.1.0', operation({ ...json(note), 'multipart/form-data': { schema: form } }));
   expect((await invoked(document, { title: 'x' })).sent).toEqual(['{"title":"x"}']);
@@ -113,13 +113,13 @@ async function chat(document: JsonObject, mode: string, turns: ReturnType<typeof
   return { gateway, read: JSON.stringify(gateway.model.requests.slice(1)) };
 }
 
-it.each(Object.entries(ways))('does so in every mode, before anything is sent: %s', async (_, way) => {
+it.each(Object.entries(ways))('is checked in every mode, before anything is sent: %s', async (_, way) => {
   const { gateway, read } = await way(documentOf('3.1.0', operation(json(note))));
   expect(gateway.sent).toEqual([]);
   expect(read).toContain(refusal);
 });
 
-it('asks nobody to approve a call without such a member', async () => {
+it('does not ask anybody to approve a call without such a member', async () => {
   await using gateway = await gatewayOf({
     turns: [calls(['save', args]), says('Done.')],
     servers: [serverOf('notes', documentOf('3.1.0', operation(json(note))), { extra: { config: { needs_approval: true } } })],

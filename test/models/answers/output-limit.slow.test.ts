@@ -93,7 +93,7 @@ describe('an answer without end', () => {
     expectEnd(await listen(payloads, (send) => createOpenAiBackend(connection, send), { parameters: { n: 3 } }));
   });
 
-  it('is ended by the OpenAI backend if it consists of ever new fields, which are kept until the end', async () => {
+  it('is ended by the OpenAI backend if it consists of endless new fields', async () => {
     const fresh = Array.from({ length: repetitions }, (_, index) => event({ [`field_${index}`]: large }));
     const { error, pieces } = await listen(fresh, (send) => createOpenAiBackend(connection, send));
     expect(String(error)).toContain('"lab" sent more than 64 MB in one answer');

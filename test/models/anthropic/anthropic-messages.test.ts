@@ -86,7 +86,7 @@ describe('messages', () => {
     ]);
   });
 
-  it('have a data URI as a note if a megabyte of it names no base64', () => {
+  it('get a note for a data URI with a megabyte of parameters and no base64', () => {
     const image = { type: 'image_url', image_url: { url: `data:${'a'.repeat(1_000_000)}` } };
     const [first] = convert(user([image]), assistant('b'), user('c')).messages;
     expect(first?.content).toEqual([text('[A part of type "image_url", which this model cannot read, was left out here.]')]);

@@ -82,7 +82,7 @@ describe('a streamed answer of LocalAI', () => {
     expect(seen).toContainEqual({ type: 'usage', usage: { prompt_tokens: 20, completion_tokens: 9, total_tokens: 29 } });
   });
 
-  it('may end in an error, although it is marked as done', async () => {
+  it('may contain an error although it ends with [DONE]', async () => {
     const error = {
       error: { message: 'rpc error: code = Unavailable desc = error reading from server: EOF', type: 'server_error', code: 'server_error' },
     };

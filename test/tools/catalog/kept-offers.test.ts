@@ -35,7 +35,7 @@ const restrictedTo = (...tools: string[]): Partial<RunContext> => ({
   caller: { id: `key ${tools.join(' ')}`, role: 'user', isOpen: false, tools },
 });
 
-it('is the same object for the same servers, whatever is asked', async () => {
+it('is the same object for the same servers, whatever the question', async () => {
   const { offerFor } = startTools();
   // The first one opens the servers.
   await offerFor();
@@ -73,7 +73,7 @@ it('of one key is never that of another', async () => {
   }
 });
 
-it('names a function in another way where the caller has one of its name', async () => {
+it('renames a function if the caller has one of the same name', async () => {
   const { offerFor } = startTools();
   const own = { name: 'route', wire: {} };
   for (let repetition = 0; repetition < 3; repetition += 1) {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { OfferChange } from '../../../src/core/tools/offer-changes.ts';
 import { createOfferChanges } from '../../../src/tools/catalog/offer-changes.ts';
 
-it('tells changes that come together once, to those whom they concern, and nothing of those before', async () => {
+it('reports simultaneous changes once, only to those they concern, and no earlier ones', async () => {
   const changes = createOfferChanges();
   changes.publish({ lists: ['prompts'] });
   const heard: [string, OfferChange][] = [];

@@ -66,7 +66,7 @@ it.each<[what: string, faults: Faults]>([
   });
 });
 
-it('people can sign in at a server that reads the secret of a client only in the body, without saying so', async () => {
+it('people can sign in at a server that reads the client secret only in the body and does not announce it', async () => {
   let answers = 0;
   const peers = await handMadePeers({
     metadata: () => new Response(null, { status: 404 }),

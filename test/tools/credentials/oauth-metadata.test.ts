@@ -253,7 +253,7 @@ describe('an MCP server that answers without a token', () => {
     expect(seen).toEqual(expected);
   });
 
-  it('is discovered from its challenge where it has no `initialize`, as servers of the stateless protocol versions have not', async () => {
+  it('is discovered from its challenge if it has no `initialize`, like servers of the stateless protocol versions', async () => {
     const peers = await handMadePeers();
     const seen: unknown[] = [];
     const origin = await serveFetch(async (request) => {

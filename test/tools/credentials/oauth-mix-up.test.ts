@@ -21,7 +21,7 @@ describe('the code of one authorization server', () => {
     const oauth = apiClient({ authorizeUrl: `${url}/sign-in`, tokenUrl: `${url}/tokens` });
     const { pending } = await oauth.begin(api(), gatewayAddress, 'state');
     seen.splice(0);
-    await expect(oauth.complete(api(), pending, answer(honest.issuer))).rejects.toThrow(/different authorization server/);
+    await expect(oauth.complete(api(), pending, answer(honest.issuer))).rejects.toThrow(/does not come from/);
     expect(seen).toEqual([]);
     // Those that do not say who they are cannot be told apart.
     await oauth.complete(api(), pending, answer()).catch(() => undefined);

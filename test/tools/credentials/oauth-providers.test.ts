@@ -207,7 +207,7 @@ function networkOf({ answer }: Provider): { send: SendOutbound; verifiers: (stri
 
 const documented = documentedConnections();
 
-it('the documentation has a connection for each provider that is played here, and for no other', () => {
+it('the documentation has a connection for each provider that is simulated here, and for no other', () => {
   expect([...documented.keys()].toSorted()).toEqual(Object.keys(providers).toSorted());
 });
 

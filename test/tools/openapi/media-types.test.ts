@@ -62,7 +62,7 @@ describe.each<[string, Operation]>([
     const request = (args: JsonObject) => (): unknown => buildRequest(operation, args, base);
     expect(request({ name: 'a', url: 'b', file: 'c' })).toThrow(ArgumentError);
     expect(request({ name: 'a', url: 'b', file: 'c' })).toThrow(
-      'cannot be sent together; give arguments of one of these: name, url, note; or name, file',
+      'cannot be sent together. Use only the arguments of one of these groups: name, url, note; or name, file',
     );
     expect(request({ name: 'a', note: 'b' })).toThrow('url: is required');
   });

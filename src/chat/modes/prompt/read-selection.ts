@@ -12,8 +12,8 @@ import {
   type findSelectionAsText,
   type Selection,
   type SelectionAnswer,
-} from '../../parse-tool-calls/parse-selection.ts';
-import type { WordsAround } from '../../parse-tool-calls/words-around.ts';
+} from '../../parse-tool-calls/selection/parse-selection.ts';
+import type { WordsAround } from '../../parse-tool-calls/selection/words-around.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 import { parseAsWritten } from '../../../shared/json/parse-exactly.ts';
 
@@ -88,7 +88,7 @@ const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
 /** Many times what the longest possible answer needs. */
 const readingMs = 5_000;
 const readingJob = jobOf<typeof findSelectionAsText>(
-  new URL('../../parse-tool-calls/parse-selection.ts', import.meta.url),
+  new URL('../../parse-tool-calls/selection/parse-selection.ts', import.meta.url),
   'findSelectionAsText',
 );
 

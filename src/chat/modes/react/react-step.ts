@@ -1,6 +1,6 @@
 import type { ModelEvent } from '../../../core/chat/chat.ts';
 import type { AnswerPiece } from '../../parse-tool-calls/answer-pieces.ts';
-import type { AnswerRepairs } from '../../parse-tool-calls/repair-json.ts';
+import type { AnswerRepairs } from '../../parse-tool-calls/json/repair-json.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import type { EarlierTexts } from '../earlier-texts.ts';
 

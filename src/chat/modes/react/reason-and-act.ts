@@ -7,7 +7,7 @@ import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../messages/inline-tool-results.ts';
-import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/repair-json.ts';
+import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/json/repair-json.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { ReactStep } from './react-step.ts';

@@ -1,6 +1,6 @@
 import { ownValue, type JsonObject } from '../../../shared/json/json.ts';
 import { damagedCall, type ReadEntry } from '../answer-pieces.ts';
-import { speaksAgainst } from '../meant-calls.ts';
+import { speaksAgainst } from '../selection/meant-calls.ts';
 import type { ReadContext } from '../read-context.ts';
 
 export const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { damagedCall, entryTo, noCall, plainName, readCall, type Reading } from '../answer-pieces.ts';
 import { cutOff, matchEnd, spaceEnd, tooFar, type AnswerText } from '../answer-text.ts';
-import { parseStrictly } from '../parse-json.ts';
+import { parseStrictly } from '../json/parse-json.ts';
 import type { ReadContext } from '../read-context.ts';
 
 /** Gemma 4, FunctionGemma and Gemini write one of these on both sides of a string, which has no escapes. */

@@ -3,12 +3,12 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../.
 import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall, type ReadEntry, type Reading } from '../answer-pieces.ts';
 import { cutOff, tooFar } from '../answer-text.ts';
 import { findJsonExtent, type JsonExtent } from './json-extent.ts';
-import { parseStrictly } from '../parse-json.ts';
-import { parseTolerantly, toArguments } from '../parse-tolerantly.ts';
+import { parseStrictly } from '../json/parse-json.ts';
+import { parseTolerantly, toArguments } from '../json/parse-tolerantly.ts';
 import { argumentKeys, hasOtherArguments, hasReservation, listKeys, nameKeys, withoutLostArguments } from './call-members.ts';
 import { parsePythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
-import { maxMendable } from '../repair-json.ts';
+import { maxMendable } from '../json/repair-json.ts';
 
 function withReservation(entries: ReadEntry[] | undefined): ReadEntry[] | undefined {
   return entries?.map((entry) => (entry.type === 'call' ? { ...entry, hasReservation: true } : entry));

@@ -3,7 +3,7 @@ import { limits } from '../../../core/limits.ts';
 import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Reading } from '../answer-pieces.ts';
 import { cutOff, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
-import { objectOfEntries } from '../parse-json.ts';
+import { objectOfEntries } from '../json/parse-json.ts';
 import { readGemmaArguments, readGemmaCall, stringMarks } from './gemma-calls.ts';
 import { readPythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from '../read-context.ts';
@@ -21,12 +21,12 @@ const separators = ['<｜tool▁sep｜>', '<|tool▁sep|>'];
 /** Hunyuan's mark behind the name. */
 const nameEnds = ['<tool_sep>', '<tool_sep:opensource>'];
 const argumentMarks = ['[ARGS]', '<|tool_call_argument_begin|>', '<|tool_call:args|>', '✿ARGS✿'];
-/** Qwen-Agent writes one behind each of its marks. */
+/** Qwen-Agent writes one after each of its marks. */
 const colons = [':', '：'];
 
 /** Tags of keys and of values: GLM, LongCat, Hunyuan. */
 const keyTags = ['arg_key', 'longcat_arg_key', 'arg_key:opensource'].map((key) => ({ key, value: key.replace('key', 'value') }));
-/** The beginnings of a call whose opening tag is lost: its name stands before them. */
+/** How a call begins after its name if its opening tag is lost. */
 export const keyOpenings = keyTags.map(({ key }) => `<${key}>`);
 /** Headers of harmony that lost their marks, up to the name of the function. */
 export const bareOpenings = ['assistantcommentary to=', 'assistantanalysis to=', 'commentary to=functions.'];

@@ -1,7 +1,7 @@
 import { isContainer, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { matchEnd, spaceEnd } from '../answer-text.ts';
-import { objectOfEntries } from '../parse-json.ts';
+import { objectOfEntries } from '../json/parse-json.ts';
 import { toNumber } from '../../../shared/json/exact-number.ts';
 
 /** A literal, or undefined. */

@@ -4,7 +4,7 @@ import { damagedCall, entryTo, noCall, plainName, readCall, withText, type Readi
 import { cutOff, tooFar, type AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { MarkTable } from '../mark-table.ts';
-import { objectOfEntries, parseStrictly } from '../parse-json.ts';
+import { objectOfEntries, parseStrictly } from '../json/parse-json.ts';
 import { readElements } from './tag-elements.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 import type { ReadContext } from '../read-context.ts';
@@ -177,7 +177,7 @@ function readParameter(
   return { key: head.name, value, end: forgotten === undefined ? close + tag.close.length : head.end + forgotten };
 }
 
-/** Between the end of a call and the next one: the marks around each. */
+/** What may come between two calls: the marks around each. */
 const betweenCalls = /^\s{0,99}(?:<\/[\w:]{1,40}>\s{0,99}){0,2}(?:<[\w:]{1,40}>\s{0,99}){0,2}$/;
 
 /** The mark that ends the block, where the call in it has none of its own. */

@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { cutOff, type AnswerText } from '../answer-text.ts';
-import { objectOfEntries } from '../parse-json.ts';
+import { objectOfEntries } from '../json/parse-json.ts';
 import { statedTypes, typeParameter } from './type-parameter.ts';
 
 /** Tags of elements, each after a mark that no value can hold. */

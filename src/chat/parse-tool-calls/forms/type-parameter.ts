@@ -1,5 +1,5 @@
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
-import { parseStrictly } from '../parse-json.ts';
+import { parseStrictly } from '../json/parse-json.ts';
 import { parsePythonLiteral } from './python-literal.ts';
 import { ExactNumber, isWhole } from '../../../shared/json/exact-number.ts';
 

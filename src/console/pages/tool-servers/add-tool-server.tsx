@@ -191,14 +191,14 @@ function UrlField({ typed, isValid, onType }: { typed: string; isValid: boolean;
       />
       <span class="about" role="status">
         {isValid || typed.trim() === ''
-          ? 'The URL of a server, its OpenAPI document, the page that displays it, or an MCP endpoint.'
+          ? 'The URL of a server, of its OpenAPI document, of the page that displays it, or of an MCP endpoint.'
           : 'Enter an http:// or https:// URL, such as http://127.0.0.1:8000.'}
       </span>
     </label>
   );
 }
 
-/** The server answers, but where its document is could not be found out. */
+/** The server answers, but its document was not found. */
 function isDocumentMissing(discovery: Discovery | undefined): boolean {
   return discovery !== undefined && !discovery.report.ok && discovery.report.credential === undefined;
 }
@@ -215,7 +215,7 @@ function PathField({ path, onType }: { path: string; onType: (path: string) => v
         autocomplete="off"
         spellcheck={false}
       />
-      <span class="about">Below the URL, if the document was not found. You can also paste its whole URL above.</span>
+      <span class="about">Where the document is, below the URL. You can also paste the whole URL of the document above.</span>
     </label>
   );
 }

@@ -18,7 +18,7 @@ export interface Discovery extends ServerLocation {
   others: readonly (ServerLocation & { report: Report })[];
 }
 
-/** What is asked: `path` is that of the OpenAPI document, if a person has entered one. */
+/** What to look for. `path`: that of the OpenAPI document, if a person has entered one. */
 interface Sought {
   url: string;
   path?: string | undefined;

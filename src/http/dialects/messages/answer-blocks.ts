@@ -18,7 +18,7 @@ export function blockOf(event: ChatEvent, { showsCalls }: Pick<ShownBlocks, 'sho
   return event.type === 'run-event' && showsCalls ? executedBlock(event.event) : undefined;
 }
 
-/** In a stream the input of a call comes in deltas only: Anthropic's Go SDK appends them to what the start has. */
+/** In a stream the input of a call comes only in deltas: Anthropic's Go SDK appends them to the input of the start event. */
 export function openingOf(block: JsonObject): JsonObject {
   return inputTextOf(block) === undefined ? block : { ...block, input: {} };
 }

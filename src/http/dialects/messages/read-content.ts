@@ -36,7 +36,7 @@ const documentBlock = z.looseObject({
 const toolReference = z.looseObject({ tool_name: z.string().max(256) });
 const searchResult = z.looseObject({ title: z.string().nullish(), source: z.string().nullish(), content: blocks });
 
-/** Where the content is in the request. `isNew`: it is what the model has to answer, so no file in it may be left out. */
+/** Where the content is in the request. `isNew`: the model has to answer it, so no file in it may be left out. */
 export interface ContentLocation {
   path: string;
   isNew: boolean;

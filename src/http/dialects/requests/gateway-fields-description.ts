@@ -7,7 +7,7 @@ export const gatewayFieldDescriptions = {
   'params.tool_timeout_ms': 'Time for one tool call.',
   'params.system': 'A system prompt in front of the messages.',
   'params.resume_failed':
-    '`false`: the request makes its calls again even if it repeats one that failed behind calls that write. Default: it continues behind them.',
+    '`false`: runs the calls again, even if the request repeats one that failed after calls that write. Default: it continues after them.',
   session_id: 'The websocket session whose browser runs calls and answers questions.',
   chat_id: 'Your id of the conversation.',
   id: 'Your id of the message.',

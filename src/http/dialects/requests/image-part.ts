@@ -1,7 +1,7 @@
 import type { ContentPart } from '../../../core/chat/chat.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 
-/** The types of pictures in chat completions, Responses and Messages. Clients that were ported send one API the parts of another. */
+/** The types of pictures in chat completions, Responses and Messages. Ported clients send the parts of one API to another. */
 const imageTypes: ReadonlySet<unknown> = new Set(['image_url', 'input_image', 'image']);
 
 /** The picture of a part in the form of any of these APIs, whichever receives it. Undefined for other parts, and for a picture that is stored elsewhere. */

@@ -1,7 +1,7 @@
 import { maxCallerWarnings, type CallerWarning } from '../../../core/chat/caller-warning.ts';
 import { invalidField, type GatewayError } from '../../../core/errors.ts';
 
-/** Parts, blocks and items of a request whose types are not known here. They are left out, with a warning for each type. */
+/** Parts, blocks and items of a request with unknown types. They are left out, with a warning for each type. */
 export class UnknownParts {
   /** By type: where it is first, and how often. */
   readonly #found = new Map<string, { path: string; count: number }>();
@@ -22,8 +22,8 @@ export class UnknownParts {
 
   get warnings(): CallerWarning[] {
     return [...this.#found].map(([name, { path, count }]) => {
-      const others = count === 1 ? '' : ` So were ${count - 1} more of this type.`;
-      return { code: 'part_left_out', message: `${path}: ${name} is not a type that this server can read, and was left out.${others}` };
+      const others = count === 1 ? '' : ` So were ${count - 1} others of this type.`;
+      return { code: 'part_left_out', message: `${path}: ${name} is an unknown type and was left out.${others}` };
     });
   }
 }
@@ -32,12 +32,12 @@ function shown(type: unknown): string {
   return typeof type === 'string' ? JSON.stringify(type.slice(0, 100)) : 'a part without a type';
 }
 
-/** For a message to be answered of which nothing could be read: the model would answer something else. */
+/** Refuses a last message without any readable part: the model would answer an earlier one. */
 export function nothingReadable(type: unknown, path: string, readable: string): GatewayError {
-  return invalidField(`${path}.type`, `nothing of this message can be read: ${shown(type)} is not known here. Send ${readable}.`);
+  return invalidField(`${path}.type`, `this message has no part of a known type: ${shown(type)} is unknown. Send ${readable}.`);
 }
 
-/** Stands in a result in the place of a part, so that the model knows that something is missing. */
+/** Replaces a part of a result, so that the model knows that something is missing. */
 export function placeholderFor(type: unknown): string {
   return `[Here stood ${typeof type === 'string' ? `a part of the type ${shown(type)}` : shown(type)}, which this server cannot read.]`;
 }

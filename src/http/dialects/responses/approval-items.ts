@@ -3,7 +3,7 @@ import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import { approvalRequestId, runIdOf } from './approval-request-id.ts';
 
-/** @throws GatewayError `invalid_request` for an id that is none of ours */
+/** @throws GatewayError `invalid_request` for an id that the gateway did not issue */
 export function toDecision(
   response: { id: string; approve: boolean; reason?: string | null | undefined },
   param: string,
@@ -11,7 +11,7 @@ export function toDecision(
   const { id, approve, reason } = response;
   const runId = runIdOf(id);
   if (runId === undefined)
-    throw invalidField(param, 'there is no request for approval of this id. Send the id of an item of the type mcp_approval_request.');
+    throw invalidField(param, 'no approval request has this id. Send the id of an item of the type mcp_approval_request.');
   const message = reason === undefined || reason === null || reason === '' ? {} : { message: reason };
   const answer = approve ? { decision: 'approve' as const } : { decision: 'reject' as const, ...message };
   return { runId, isAbout: (token) => approvalRequestId(runId, token) === id, answer, param };

@@ -5,7 +5,7 @@ import { textOfFile } from '../../../shared/text/file-text.ts';
 import { isTextType, readImage } from '../requests/image-part.ts';
 import { placeholderFor, type UnknownParts } from '../requests/unknown-parts.ts';
 
-/** Where parts are in the request. */
+/** The location of parts in the request. */
 export interface PartsLocation {
   path: string;
   /** They are the result of a call. */
@@ -26,7 +26,7 @@ export function toContent(content: string | readonly JsonObject[], location: Par
   return parts.length === 1 && only?.type === 'text' && typeof only.text === 'string' ? only.text : parts;
 }
 
-/** Also parts of other APIs, which many clients send by mistake. A part of an unknown type is left out: a history may hold anything. */
+/** Reads parts of other APIs too, which many clients send by mistake. A part of an unknown type is left out: a history may contain anything. */
 function toPart(part: JsonObject, location: PartsLocation): ContentPart[] {
   const { type } = part;
   const { path } = location;

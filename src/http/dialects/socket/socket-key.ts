@@ -56,7 +56,7 @@ export class SocketKey {
     if (user === undefined || (byUpgrade.type !== 'known' && !isUnnamed)) return byUpgrade;
     const byFrame = await this.#authenticateFrom(token, { user });
     const isOther = byUpgrade.type === 'known' && byFrame.type === 'known' && byFrame.caller.id !== byUpgrade.caller.id;
-    return isOther ? { type: 'failed', code: 4401, reason: 'The auth frame and the upgrade name different users.' } : byFrame;
+    return isOther ? { type: 'failed', code: 4401, reason: 'The auth frame and the upgrade request name different users.' } : byFrame;
   }
 
   async #authenticateFrom(token: string, source: PersonSource): Promise<Authentication> {

@@ -34,7 +34,7 @@ interface ConnectPageOptions {
 
 type WithLink = { Params: { link: string } };
 
-/** How long a page waits for what a tool server and its authorization server say. Then it appears without, and reloads. */
+/** How long a page waits for a tool server and its authorization server. Then it appears without their answers, and reloads. */
 const lookUpMs = 1_000;
 const reloadSeconds = 1;
 

@@ -25,7 +25,10 @@ export const mcpDescriptions = {
     answers: {
       200: { about: 'The stream.', content: { 'text/event-stream': z.string() } },
       404: noSession,
-      405: { about: 'The request does not accept an event stream, or the key has too many.', content: { 'application/json': message } },
+      405: {
+        about: 'The request does not accept an event stream, or the key has too many open streams.',
+        content: { 'application/json': message },
+      },
     },
   },
   'DELETE /mcp': {

@@ -9,9 +9,9 @@ import type { Recognised, Refused, Remedy } from '../remedy.ts';
  * The ids that a server takes. `nine`: nine letters and digits (Mistral); `short`: letters, digits, `_` and `-`, at most 40 (OpenAI, Anthropic);
  * `numbered`: the function's name and the number of the call in the conversation (Kimi).
  */
-type Form = 'nine' | 'short' | 'numbered';
+type IdForm = 'nine' | 'short' | 'numbered';
 
-const wordings: readonly [Form, readonly RegExp[]][] = [
+const wordings: readonly [IdForm, readonly RegExp[]][] = [
   ['numbered', [/\bfunctions\.\S{0,40}:\s?['"`{<]{0,2}(?:idx|index|number|\d)/i]],
   ['nine', [/\blength (?:of )?9\b/i, /\b(?:9|nine)[ -](?:alphanumeric )?characters?\b/i, /\[a-zA-Z0-9\]\{9\}/]],
   [
@@ -23,7 +23,7 @@ const wordings: readonly [Form, readonly RegExp[]][] = [
     ],
   ],
 ];
-const valid: Record<Form, RegExp> = {
+const valid: Record<IdForm, RegExp> = {
   nine: /^[A-Za-z0-9]{9}$/,
   short: /^[\w-]{1,40}$/,
   numbered: /^functions\.[\w.-]+:\d+$/,
@@ -35,8 +35,8 @@ export const callIdRemedy: Remedy = {
   maxRepeats: 2,
   reason: 'request_refused',
   recognise,
-  change: (request, { change }) => ({ ...request, messages: mapIds(request.messages, change as Form) }),
-  concerns: ({ change }, request) => isMapped(request, change as Form),
+  change: (request, { change }) => ({ ...request, messages: mapIds(request.messages, change as IdForm) }),
+  concerns: ({ change }, request) => isMapped(request, change as IdForm),
 };
 
 function recognise({ refusal, sent }: Refused): Recognised | undefined {
@@ -48,12 +48,12 @@ function recognise({ refusal, sent }: Refused): Recognised | undefined {
   return undefined;
 }
 
-function lessonAbout(form: Form): Lesson {
+function lessonAbout(form: IdForm): Lesson {
   const message = 'The model refuses the ids of earlier calls; they are sent under others.';
   return { kind: 'call-ids', subject: '', change: form, content: '', warning: { code: 'call_ids_mapped', message } };
 }
 
-function isMapped({ messages }: ModelRequest, form: Form): boolean {
+function isMapped({ messages }: ModelRequest, form: IdForm): boolean {
   const seen = new Set<string>();
   return messages.some((message) => {
     if (message.role === 'tool') return !valid[form].test(message.toolCallId);
@@ -67,7 +67,7 @@ function isRepeated(id: string, seen: Set<string>): boolean {
   return isKnown;
 }
 
-function mapIds(messages: readonly ChatMessage[], form: Form): ChatMessage[] {
+function mapIds(messages: readonly ChatMessage[], form: IdForm): ChatMessage[] {
   const ids = new CallIds(form);
   return messages.map((message): ChatMessage => {
     if (message.role === 'tool') return { ...message, toolCallId: ids.ofResult(message.toolCallId) };
@@ -78,7 +78,7 @@ function mapIds(messages: readonly ChatMessage[], form: Form): ChatMessage[] {
 
 /** The ids of one conversation. An id that several calls have is told apart by their order. */
 class CallIds {
-  readonly #form: Form;
+  readonly #form: IdForm;
   /** By the given id, those of its calls that have no result yet. */
   readonly #waiting = new Map<string, string[]>();
   /** The last one that has a result. */
@@ -86,7 +86,7 @@ class CallIds {
   readonly #uses = new Map<string, number>();
   #calls = 0;
 
-  constructor(form: Form) {
+  constructor(form: IdForm) {
     this.#form = form;
   }
 

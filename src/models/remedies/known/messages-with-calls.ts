@@ -32,7 +32,7 @@ const wordings: readonly [Form, readonly RegExp[]][] = [
   ['no text', [/\beither content or tool_?calls?\b[^.]{0,20}\bnot both\b/i]],
 ];
 
-/** Without loss, a missing text is added, or a message that says nothing is left out. */
+/** Only lossless changes: a missing text is added, or an empty message is left out. */
 const rules: Record<Form, LessonRule> = {
   'empty text': 'lossless',
   'not empty': 'lossless',
@@ -41,7 +41,7 @@ const rules: Record<Form, LessonRule> = {
 };
 const messages: Record<Form, string> = {
   'empty text': 'The model takes calls only beside a text; an empty one is sent.',
-  'not empty': 'The model takes no empty messages of its own; they are left out.',
+  'not empty': 'The model rejects empty messages of its own, so they were left out.',
   'no reasoning': 'The model takes either a text or reasoning beside calls; the reasoning of such messages is left out.',
   'no text': 'The model takes no text beside calls; it is left out.',
 };
@@ -74,7 +74,7 @@ function isChanged(given: readonly ChatMessage[], form: Form): boolean {
   return given.some((message) => toForm(message, form) !== message);
 }
 
-/** Undefined: it is left out. */
+/** Undefined if the message is left out. */
 function toForm(message: ChatMessage, form: Form): ChatMessage | undefined {
   if (message.role !== 'assistant') return message;
   const isEmpty = message.content === null || message.content.length === 0;

@@ -17,7 +17,7 @@ const lesson: Lesson = {
   subject: 'prefill',
   change: 'asked',
   content: '',
-  warning: { code: 'prefill_refused', message: 'The model does not continue its own message; it was asked to go on in a new one.' },
+  warning: { code: 'prefill_refused', message: 'The model does not continue its own message, so a new message asked it to.' },
 };
 
 /**

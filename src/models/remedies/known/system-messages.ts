@@ -10,7 +10,7 @@ import { aboutAlternation, mergeTurns } from './turns.ts';
  * Where system messages go. `renamed`: where they are, but none of the role `developer`; `first`: all in one at the beginning; `in question`: in the
  * first user message; `as question`: the last one is the user message of a conversation that has none.
  */
-type Place = 'renamed' | 'first' | 'in question' | 'as question';
+type Arrangement = 'renamed' | 'first' | 'in question' | 'as question';
 
 const aboutDeveloper = [
   /\bunknown variant ['"`]?developer\b/i,
@@ -27,7 +27,7 @@ const aboutDeveloper = [
   /\brole\b['"`]?:? (?:input )?(?:must|should) be (?:one of )?[['"`]{0,2}(?=.{0,80}\bsystem\b)(?!.*\bdeveloper\b)/i,
 ];
 /** Chat templates of Qwen, Gemma and Mistral, and Mistral's own API. */
-const aboutPlace = [
+const aboutOrder = [
   /\bsystem['"`]? (?:messages?|prompts?|roles?|instructions?)\b[^.'"`]{0,40}\b(?:beginning|first|start)\b/i,
   /\b(?:first|initial)\b[^.'"`]{0,30}\bsystem (?:messages?|prompts?|role)\b/i,
   /\b(?:only (?:one|a single)|at most one|more than one|multiple|several)\b[^.'"`]{0,20}\bsystem (?:messages?|prompts?)\b/i,
@@ -53,64 +53,64 @@ export const systemRemedy: Remedy = {
   maxRepeats: 2,
   reason: 'request_refused',
   recognise,
-  change: (request, { change }) => ({ ...request, messages: moveSystem(request.messages, change as Place) }),
-  concerns: ({ change }, request) => isMoved(request, change as Place),
+  change: (request, { change }) => ({ ...request, messages: moveSystem(request.messages, change as Arrangement) }),
+  concerns: ({ change }, request) => isMoved(request, change as Arrangement),
 };
 
 function recognise({ refusal, sent }: Refused): Recognised | undefined {
   if (!refusesRequest(refusal) || sent.completion !== undefined) return undefined;
-  const places: readonly [Place, readonly RegExp[]][] = [
+  const arrangements: readonly [Arrangement, readonly RegExp[]][] = [
     ['renamed', aboutDeveloper],
-    ['first', aboutPlace],
+    ['first', aboutOrder],
     ['in question', aboutRole],
     ['as question', aboutQuestion],
   ];
-  for (const [place, wordings] of places) {
-    const pointsAt = isMoved(sent, place) ? findWords(refusal, wordings) : undefined;
-    if (pointsAt !== undefined) return { lesson: lessonAbout(place), pointsAt, rule: 'lossless' };
+  for (const [arrangement, wordings] of arrangements) {
+    const pointsAt = isMoved(sent, arrangement) ? findWords(refusal, wordings) : undefined;
+    if (pointsAt !== undefined) return { lesson: lessonAbout(arrangement), pointsAt, rule: 'lossless' };
   }
   // A template counts system messages as turns: all but the first one, or every one.
   const pointsAt = findWords(refusal, aboutAlternation);
   if (pointsAt === undefined) return undefined;
-  const place = (['first', 'in question'] as const).find((one) => isMoved(sent, one));
-  const isMergedFirst = place === 'in question' && mergeTurns(sent.messages).length !== sent.messages.length;
-  return place === undefined || isMergedFirst ? undefined : { lesson: lessonAbout(place), pointsAt, rule: 'lossless' };
+  const arrangement = (['first', 'in question'] as const).find((one) => isMoved(sent, one));
+  const isMergedFirst = arrangement === 'in question' && mergeTurns(sent.messages).length !== sent.messages.length;
+  return arrangement === undefined || isMergedFirst ? undefined : { lesson: lessonAbout(arrangement), pointsAt, rule: 'lossless' };
 }
 
-const messages: Record<Place, string> = {
+const messages: Record<Arrangement, string> = {
   renamed: 'The model does not know the role developer; its messages are sent as system messages.',
   first: 'The model takes one system message at the beginning; all of them are sent in it, in their order.',
   'in question': 'The model takes no system message; it is sent at the beginning of the first user message.',
   'as question': 'The model wants a user message; the last system message is sent as one.',
 };
 
-function lessonAbout(place: Place): Lesson {
-  const warning = { code: 'messages_rearranged', message: messages[place] };
+function lessonAbout(arrangement: Arrangement): Lesson {
+  const warning = { code: 'messages_rearranged', message: messages[arrangement] };
   // About other conversations than those, so it holds beside them.
-  const subject = place === 'as question' ? place : '';
-  return { kind: 'system', subject, change: place, content: '', warning };
+  const subject = arrangement === 'as question' ? arrangement : '';
+  return { kind: 'system', subject, change: arrangement, content: '', warning };
 }
 
 function isSystem({ role }: ChatMessage): boolean {
   return role === 'system' || role === 'developer';
 }
 
-function isMoved({ messages: given, completion }: ModelRequest, place: Place): boolean {
+function isMoved({ messages: given, completion }: ModelRequest, arrangement: Arrangement): boolean {
   if (completion !== undefined) return false;
-  if (place === 'in question') return given.some(isSystem);
-  if (place === 'as question') return given.some(isSystem) && !given.some(({ role }) => role === 'user');
-  return given.some((message, index) => message.role === 'developer' || (place === 'first' && index > 0 && isSystem(message)));
+  if (arrangement === 'in question') return given.some(isSystem);
+  if (arrangement === 'as question') return given.some(isSystem) && !given.some(({ role }) => role === 'user');
+  return given.some((message, index) => message.role === 'developer' || (arrangement === 'first' && index > 0 && isSystem(message)));
 }
 
-function moveSystem(given: readonly ChatMessage[], place: Place): ChatMessage[] {
-  if (place === 'as question')
+function moveSystem(given: readonly ChatMessage[], arrangement: Arrangement): ChatMessage[] {
+  if (arrangement === 'as question')
     return given.with(given.findLastIndex(isSystem), { role: 'user', content: given.findLast(isSystem)?.content ?? '' });
-  if (place === 'renamed') return given.map((message) => (message.role === 'developer' ? { ...message, role: 'system' } : message));
+  if (arrangement === 'renamed') return given.map((message) => (message.role === 'developer' ? { ...message, role: 'system' } : message));
   const system = given.filter(isSystem);
   const others = given.filter((message) => !isSystem(message));
   if (system.length === 0) return others;
   const content = joinContents(system.map((message) => withoutParts(message.content ?? '')));
-  if (place === 'first') return [{ ...system[0], role: 'system', content }, ...others];
+  if (arrangement === 'first') return [{ ...system[0], role: 'system', content }, ...others];
   const [question, ...later] = others;
   // A template that knows two roles wants the user to begin.
   if (question?.role !== 'user') return [{ role: 'user', content }, ...others];

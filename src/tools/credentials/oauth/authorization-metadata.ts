@@ -61,7 +61,7 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   } catch {
     throw new GatewayError(
       'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Its administrator has to correct its issuer; until then, set oauth.authorize_url and oauth.token_url of the tool server.`,
+      `${address} is the metadata of the authorization server ${shown(stated ?? 'without a name')} instead of ${issuer}. It was not used, because one server must not speak for another. Ask its administrator to correct the issuer. Until then, set oauth.authorize_url and oauth.token_url of the tool server.`,
     );
   }
 }
@@ -159,7 +159,7 @@ export function textAt(object: JsonObject, key: string): string | undefined {
   return typeof value === 'string' && value.length <= maxCharacters ? value : undefined;
 }
 
-/** Undefined for what is no list, and no text, which some servers write instead, with spaces. */
+/** Undefined for anything but a list, or the text separated by spaces that some servers write instead. */
 export function textsAt(object: JsonObject, key: string): string[] | undefined {
   const given = ownValue(object, key);
   const value = typeof given === 'string' ? given.split(' ').filter((text) => text !== '') : given;

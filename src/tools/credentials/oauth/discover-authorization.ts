@@ -33,7 +33,7 @@ export interface FoundAuthorization {
 const maxAuthorizationServers = 3;
 
 const protocolVersion = '2025-11-25';
-/** The first version without a beginning: servers that speak only this one, or later ones, refuse `initialize`. */
+/** The first version without `initialize`: servers that support only this or later versions refuse it. */
 const statelessVersion = '2026-07-28';
 const clientInfo = { name: 'toolwharf', version: '1' };
 
@@ -47,7 +47,7 @@ const probes = [
   { method: 'tools/call', params: { name: 'toolwharf_asks_where_to_sign_in', arguments: {} } },
 ];
 
-/** What every request of a stateless version says. */
+/** Part of every request in a stateless version. */
 const statelessMeta = {
   'io.modelcontextprotocol/protocolVersion': statelessVersion,
   'io.modelcontextprotocol/clientInfo': clientInfo,
@@ -103,7 +103,7 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
     if (server === undefined)
       throw refused(
         record,
-        `its document names ${shown(signIn.url)}, which is not the metadata of an OpenID provider. Set oauth.authorize_url and oauth.token_url`,
+        `its document names ${shown(signIn.url)} as its OpenID provider, but no OpenID metadata is there. Set oauth.authorize_url and oauth.token_url`,
       );
     requireS256(record, server, { isListNeeded: false });
     return { server, isIssuerKnown: true, scopes: signIn.scopes };

@@ -289,7 +289,7 @@ class DiscoveringOAuthClient implements OAuthClient {
   }
 }
 
-/** What tokens are asked for: what the connection says comes before what was found. */
+/** What to request tokens for. The settings of the connection take precedence over what was found. */
 function askedFor(
   { oauth = {}, type, url }: ToolServerRecord,
   found: Pick<FoundAuthorization, 'resource' | 'scopes'>,

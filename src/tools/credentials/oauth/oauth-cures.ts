@@ -2,20 +2,20 @@ import type { GatewayError } from '../../../core/errors.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 
 /** What the gateway was doing. */
-type Step = 'tool server' | 'metadata' | 'registration' | 'tokens';
+type SignInStep = 'tool server' | 'metadata' | 'registration' | 'tokens';
 
-/** What helps if no error code says more, by the step. The fields are those of the connection. */
-const cureOfStep: Readonly<Record<Step, string>> = {
-  'tool server': 'Check that it runs, and the url of the tool server.',
+/** The fix for each step, if the error code does not tell more. The fields are those of the connection. */
+const cureOfStep: Readonly<Record<SignInStep, string>> = {
+  'tool server': 'Check that it runs, and that the url of the tool server is right.',
   metadata: 'If the gateway cannot get its metadata, set oauth.authorize_url and oauth.token_url of the tool server.',
   registration: 'If this happens again, register the gateway there, and set oauth.client_id and oauth.client_secret of the tool server.',
-  tokens: 'Check that it runs, and that oauth.token_url of the tool server, if it is set, is its address for tokens.',
+  tokens: 'Check that it runs. If oauth.token_url of the tool server is set, check that it is the token endpoint.',
 };
 
 const client = 'Check oauth.client_id and oauth.client_secret of the tool server.';
 const grants =
-  'Allow the client of oauth.client_id the authorization code and refresh tokens there, or the client credentials where oauth.grant names them.';
-const redirects = 'Register the address /oauth/callback beneath PUBLIC_URL there, for the client of oauth.client_id.';
+  'Allow the client of oauth.client_id to use the authorization code and refresh tokens there, or client credentials if oauth.grant says so.';
+const redirects = 'Register <PUBLIC_URL>/oauth/callback there as a redirect address of the client of oauth.client_id.';
 const prompts = 'Set oauth.authorize_parameters of the tool server, such as {"prompt": "consent"}.';
 const later = 'Try again later.';
 
@@ -25,9 +25,9 @@ const cureOfCode: ReadonlyMap<string, string> = new Map(
     invalid_client: client,
     unauthorized_client: client,
     invalid_grant: 'Sign in again.',
-    invalid_scope: 'Set oauth.scopes of the tool server to those that it knows.',
-    invalid_target: 'Set oauth.resource of the tool server to one that it knows, or to false if it takes none.',
-    invalid_request: 'If it takes no resource, set oauth.resource of the tool server to false. Check oauth.authorize_parameters too.',
+    invalid_scope: 'Set oauth.scopes of the tool server to scopes that it knows.',
+    invalid_target: 'Set oauth.resource of the tool server to a resource that it knows, or to false if it accepts none.',
+    invalid_request: 'If it accepts no resource, set oauth.resource of the tool server to false. Check oauth.authorize_parameters too.',
     unsupported_grant_type: grants,
     unsupported_response_type: grants,
     redirect_uri_mismatch: redirects,
@@ -40,8 +40,8 @@ const cureOfCode: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** As `explainOAuthFailure`, for what happens around the sign-in of a tool server: names the field of the connection that helps. */
-export function explainSignInFailure(error: unknown, who: string, step: Step): GatewayError {
+/** Like `explainOAuthFailure`, for the sign-in at a tool server: names the field of the connection to set. */
+export function explainSignInFailure(error: unknown, who: string, step: SignInStep): GatewayError {
   return explainOAuthFailure(error, who, (code) => {
     // The person has refused.
     if (code === 'access_denied') return undefined;

@@ -46,10 +46,7 @@ interface BroughtBack {
  */
 export function requireAnswerOf(who: string, { server, client, parameters, state }: BroughtBack): URLSearchParams {
   const refuse = (reason: string): GatewayError =>
-    new GatewayError(
-      'forbidden',
-      `${who} cannot have given the answer that your browser returned: ${reason}. It was not used. Begin again.`,
-    );
+    new GatewayError('forbidden', `${who} did not send the answer that your browser returned: ${reason}. It was not used. Begin again.`);
   try {
     const checked = validateAuthResponse(server, client, parameters, state);
     if (parameters.getAll('code').length === 1) return checked;
@@ -60,7 +57,7 @@ export function requireAnswerOf(who: string, { server, client, parameters, state
   throw refuse('it does not have one code');
 }
 
-/** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
+/** A code from another server must not be sent to the server that was asked (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
 export function requireAskedServer(
   { authorizeOrigin, tokenEndpoint }: { authorizeOrigin: string; tokenEndpoint: string },
   parameters: URLSearchParams,
@@ -69,11 +66,11 @@ export function requireAskedServer(
   if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
   throw new GatewayError(
     'forbidden',
-    `The answer comes from a different authorization server than ${authorizeOrigin}, which was asked, so it was not used. Tell the administrator of this gateway, who can check oauth.authorize_url of the tool server.`,
+    `The answer does not come from ${authorizeOrigin}, the authorization server that was asked, so it was not used. Ask the administrator of this gateway to check oauth.authorize_url of the tool server.`,
   );
 }
 
-/** What helps; `code`: of the answer that is an error of OAuth. Undefined if nothing is known that does. */
+/** The fix for an OAuth error. `code`: that of the answer. Undefined if no fix is known. */
 export type CureOf = (code: string | undefined) => string | undefined;
 
 /**

@@ -73,6 +73,6 @@ function isTooMuch(text: string): boolean {
 function withoutHttps(from: string, to: string): GatewayError {
   return new GatewayError(
     'upstream_invalid_response',
-    `The server at ${from} leads to ${to} for signing in, an address without https, so nothing was sent there. Tell the administrator of that server, or set oauth.authorize_url and oauth.token_url of the tool server to addresses with https.`,
+    `The server at ${from} sends people to ${to} to sign in. That address is not https, so nothing was sent there. Tell the administrator of that server, or set oauth.authorize_url and oauth.token_url of the tool server to addresses with https.`,
   );
 }

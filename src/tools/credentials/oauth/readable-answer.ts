@@ -24,7 +24,7 @@ export async function readableAnswer(response: Response, { usesIdToken }: { uses
   });
 }
 
-/** Its JSON, or its form, in which servers of before RFC 6749 answer. Undefined for anything else. */
+/** Its JSON, or the form data that servers from before RFC 6749 send. Undefined for anything else. */
 async function objectIn(response: Response): Promise<JsonObject | undefined> {
   if (response.headers.get('content-type')?.startsWith('application/x-www-form-urlencoded') === true)
     return Object.fromEntries(new URLSearchParams(await response.clone().text()));

@@ -101,7 +101,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
   };
 }
 
-/** For a server that refuses something in the metadata, once more with only what every server has to know (RFC 7591, section 2). */
+/** If a server rejects the metadata, tries again with only the fields that every server must know (RFC 7591, section 2). */
 async function registerPlainly(
   server: AuthorizationServer,
   metadata: ClientMetadata,

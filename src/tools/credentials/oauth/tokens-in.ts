@@ -21,8 +21,8 @@ export function tokensIn(answer: TokenEndpointResponse, { who, now }: { who: str
     throw new GatewayError(
       'upstream_invalid_response',
       isFine
-        ? `${who} issued a token that is not a bearer token. The gateway can use no other kind: register a client there whose tokens are bearer tokens, and set oauth.client_id of the tool server.`
-        : `${who} issued a token that cannot be sent in a header, or that has more than ${oauthTokenCharacters} characters. Fewer oauth.scopes of the tool server may make it shorter.`,
+        ? `${who} issued a token that is not a bearer token, the only kind that the gateway can use. Register a client for bearer tokens there, and set oauth.client_id of the tool server.`
+        : `${who} issued a token that cannot be sent in a header, or that has more than ${oauthTokenCharacters} characters. If it is too long, try fewer oauth.scopes of the tool server.`,
     );
   const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
   return {

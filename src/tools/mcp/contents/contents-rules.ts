@@ -24,7 +24,7 @@ export function isWithheld(kind: ContentsKind, own: string, record: ToolServerRe
   );
 }
 
-/** Whether the rules of a server block the interface of a function that they let through: an entry that blocks its URI does. */
+/** Whether the rules of a server block the interface of an allowed function. An entry that blocks its URI does. */
 export function isViewBlocked(own: string, { functionFilter }: ToolServerRecord): boolean {
   const asked = askedUri(own);
   return functionFilter.some((entry) => entry.startsWith('!') && blocks(entry.slice(1), 'resources', asked));

@@ -5,7 +5,7 @@ import { withoutUndefined } from '../../../shared/json/without-undefined.ts';
 /** The extension of the protocol version of 2026 (SEP-2663), which clients declare with each request. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-/** What a server does for a call that it has not answered yet, as it says itself. In 2025-11-25 the fields of time have no unit in their names. */
+/** What a server reports about a call that it has not answered yet. In 2025-11-25 the names of time fields have no unit. */
 export interface McpTask {
   id: string;
   status: string;
@@ -15,10 +15,10 @@ export interface McpTask {
   pollMs?: number;
 }
 
-/** Where a task passes the SDK, which has no support for them and refuses what is no result of a call. */
+/** Carries a task through the SDK, which does not support tasks and rejects anything but the result of a call. */
 export const hiddenTask = 'toolwharf/task';
 
-/** The answer to a call as a result with a task in it; undefined if it is none (`CreateTaskResult`). */
+/** The answer to a call as a result that contains a task. Undefined if it is not a `CreateTaskResult`. */
 export function hideTask(result: JsonObject): JsonObject | undefined {
   const { resultType, task, _meta: meta } = result;
   const given = isJsonObject(task) ? task : resultType === 'task' ? result : undefined;

@@ -118,7 +118,7 @@ function normaliseResult(given: JsonObject): JsonObject {
 
 const cacheable = ['tools', 'resources', 'resourceTemplates', 'prompts', 'contents'] as const;
 
-/** Required in the version of 2026, and of no use here: lists are read anew. */
+/** Required in the version of 2026, but unused here: lists are always read again. */
 function requireCaching(result: JsonObject): void {
   const { ttlMs, cacheScope } = result;
   if (typeof ttlMs !== 'number' || !Number.isSafeInteger(ttlMs) || ttlMs < 0) result['ttlMs'] = 0;

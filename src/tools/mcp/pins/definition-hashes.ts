@@ -25,7 +25,7 @@ export function fingerprintOf(definition: DefinitionHashes): string {
   return digest(definition).slice(0, 16);
 }
 
-/** One hash of all tools that a server offers, with what clients get of them. */
+/** One hash of everything that clients get of a server's tools. */
 export function fingerprintOfOffer(tools: readonly { name: string; hashes: DefinitionHashes | undefined; meta: unknown }[]): string {
   return digest(tools.map(({ name, hashes, meta }) => [name, hashes, meta]));
 }

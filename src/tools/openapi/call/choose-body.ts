@@ -7,7 +7,7 @@ const noneMissing: MissingArguments = { names: [], given: [] };
 
 type BodyParts = Pick<Operation, 'body' | 'bindings'>;
 
-/** A body's media types that take all given arguments, and what one of them lacks. */
+/** The media types of a body that accept all given arguments, and the required members that one of them lacks. */
 interface BodyChoice {
   types: BodyAlternative[];
   given: ReadonlySet<string>;
@@ -17,21 +17,21 @@ interface BodyChoice {
   isNeeded: (binding: ArgumentBinding) => boolean;
 }
 
-/** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
+/** The body's media type for a call: the first that accepts all arguments. Types whose required members are given come first. */
 export function bodyPlanFor({ body, bindings }: BodyParts, args: JsonObject): BodyAlternative | undefined {
   if (body === undefined) return undefined;
   const { types, given, taking, isNeeded } = readChoice(body, bindings, args);
   if (types.length === 1) return types[0];
   const groups = types.map((type) => type.bindings.map(({ argument }) => argument).join(', ')).join('; or ');
   if (taking.length === 0)
-    throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
+    throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together. Use only the arguments of one of these groups: ${groups}`);
   const whole = taking.find((type) => missingFrom(type, { given, isNeeded }).length === 0);
   const [missing] = taking[0] === undefined ? [] : missingFrom(taking[0], { given, isNeeded });
   if (whole === undefined && missing !== undefined) throw new ArgumentError(`${missing}: is required`);
   return whole ?? taking[0];
 }
 
-/** What the body requires and the call lacks, once a member of a body that may be left out is given. */
+/** The required members that a call lacks, if it gives any member of an optional body. */
 export function missingFromBody({ body, bindings }: BodyParts, args: JsonObject): MissingArguments {
   if (body === undefined || body.isRequired) return noneMissing;
   const { taking, given, further, isNeeded } = readChoice(body, bindings, args);
@@ -59,7 +59,7 @@ function missingFrom({ bindings }: BodyAlternative, { given, isNeeded }: Pick<Bo
   return bindings.filter((binding) => isNeeded(binding) && !given.has(binding.argument)).map(({ argument }) => argument);
 }
 
-/** Arguments without a binding, which are members of a body that allows such. */
+/** Arguments without a binding: further members of a body that allows them. */
 export function furtherNames({ body, bindings }: BodyParts, args: JsonObject): string[] {
   const all = [...bindings, ...(body?.alternatives ?? []).flatMap((type) => type.bindings)];
   const bound = new Set(all.map(({ argument }) => argument));

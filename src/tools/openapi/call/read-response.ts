@@ -49,7 +49,7 @@ export async function readResponse(response: OutboundResponse, mask: SecretMask 
   return note === undefined ? outcome : { ...outcome, note };
 }
 
-/** Statuses about what was sent. The others are about a credential, a limit, or the API itself. */
+/** Statuses that blame what was sent. The others concern a credential, a limit, or the API itself. */
 const refusals: ReadonlySet<number> = new Set([400, 404, 405, 406, 409, 410, 411, 412, 413, 414, 415, 416, 422, 428]);
 
 function describeEmpty(status: number): string {

@@ -43,7 +43,7 @@ export function createBaseUrls(
     serverPath === undefined || basePath !== undefined ? documentBase : below(withoutDocumentPath, segmentsOf(serverPath));
 }
 
-/** As where the document of a server at `/shop` is at `/shop/docs/openapi.json`. */
+/** For example, a server at `/shop` with its document at `/shop/docs/openapi.json`. */
 function beginsWith(registered: readonly string[], added: readonly string[]): boolean {
   return added.length > 0 && registered.length > added.length && added.every((segment, index) => segment === registered[index]);
 }

@@ -29,7 +29,7 @@ interface FindOptions extends LoadOptions {
 
 type FoundDocument = LoadedDocument & { place: DocumentPlace };
 
-/** A place without a document. `steps`: how many links led there. */
+/** An address without a document. `steps`: how many links led there. */
 interface Miss {
   place: DocumentPlace;
   error: Error;
@@ -78,7 +78,7 @@ interface Asked {
   steps: number;
 }
 
-/** One after the other; `misses` has the outcome of those before. */
+/** The candidates in order. `misses` has the outcome of the earlier ones. */
 function* placesToAsk(
   { url, usual, isThorough }: { url: string; usual: DocumentPlace; isThorough: boolean },
   misses: readonly Miss[],
@@ -116,7 +116,7 @@ function redirectedPlaces({ address }: DocumentPlace): DocumentPlace[] {
   return (pathname.endsWith('/') ? [path, `${path}/index.html`] : [`${path}/`, `${path}/index.html`]).map(placeOf);
 }
 
-/** The place of a document whose address is known. */
+/** A document whose address is known. */
 function placeOf(address: string): DocumentPlace {
   const pasted = toDocumentUrl(address, undefined);
   return pasted.url === address
@@ -124,7 +124,7 @@ function placeOf(address: string): DocumentPlace {
     : { url: pasted.url, address, isItself: false };
 }
 
-/** Whatever else is at a guessed address may have `paths` too. */
+/** Something else at a guessed address may have `paths` too. */
 function certain(found: FoundDocument): FoundDocument {
   if (found.type === 'unchanged') return found;
   const { head } = found.opened;
@@ -137,7 +137,7 @@ function certain(found: FoundDocument): FoundDocument {
   throw new NoDocument('It has neither "openapi" nor "swagger".');
 }
 
-/** Whether another address is worth asking. At a guessed one there may be something that fails, or never ends. */
+/** Whether to try another address. At a guessed one there may be something that fails, or never ends. */
 function mayBeElsewhere(error: Error, isGuess: boolean): boolean {
   if (error instanceof NoDocument) return isGuess || error.isMissing || error.page !== undefined;
   if (error instanceof CredentialRefused) return true;
@@ -155,6 +155,6 @@ function explain(misses: readonly Miss[], usual: DocumentPlace, isThorough: bool
   const error = isMissing && isTelling ? ofItself : ofUsual;
   if (error === undefined) return ofItself ?? new NoDocument(`${usual.address} could not be asked.`);
   if (!(error instanceof NoDocument) || !isThorough) return error;
-  const cure = 'The usual addresses of frameworks were tried too. Set "path" to that of the document, such as "documentation/json".';
+  const cure = 'The usual paths of frameworks were tried too. Set "path" to the path of the document, such as "documentation/json".';
   return new NoDocument(`${error.message} ${cure}`, { cause: error });
 }

@@ -20,7 +20,7 @@ export class CredentialRefused extends Error {
   }
 }
 
-/** There is no document at an address that answers. `isMissing`: nothing is. `page`: the text of what is there instead. */
+/** An address answers, but not with a document. `isMissing`: nothing is there. `page`: the text of the page there. */
 export class NoDocument extends Error {
   readonly page: string | undefined;
   readonly isMissing: boolean;
@@ -89,7 +89,7 @@ export async function loadDocument(
     /^text\/html/i.test(headers['content-type'] ?? '') ||
     /^\s*<(?:!doctype|html)/i.test(new TextDecoder().decode(bytes.subarray(0, 200)))
   )
-    throw new NoDocument(`${shown} is an HTML page and not the document, perhaps the page that displays it. ${usualPath}`, {
+    throw new NoDocument(`${shown} is an HTML page, not the document itself. ${usualPath}`, {
       page: pageIn(bytes),
     });
   const fetchFile: FetchFile = async (file) => {
@@ -173,7 +173,7 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   // It never ends.
   if (/^text\/event-stream/i.test(headers['content-type'] ?? '')) {
     await discard(body);
-    throw new NoDocument(`${url} is a stream of events and not a document.`);
+    throw new NoDocument(`${url} is an event stream, not a document.`);
   }
   const hash = createHash('sha256');
   // Piece by piece: hashing a large document at once would block every stream.

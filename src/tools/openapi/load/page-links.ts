@@ -11,13 +11,13 @@ const namings: readonly RegExp[] = [
   /\bRedoc\.init\(\s*["'`]([^"'`<>]{1,500})["'`]/g,
   /["']?\b(?:data|spec|schema|config|definition|document|(?:api-?)?description|open-?api|swagger)?[-_]?url["']?\s{0,20}[:=]\s{0,20}(?:[\w.]{1,40}\(\s{0,20})?["'`]([^"'`<>\s]{1,500})["'`]/gi,
 ];
-/** Scripts that Swagger UI's distributions keep its configuration in. */
+/** Scripts in which Swagger UI's distributions have its configuration. */
 const configuringScript =
   /<script\b[^>]{0,300}\bsrc\s*=\s*["']([^"'<>]{0,300}(?:swagger(?:-ui)?-init(?:ializer)?|index)\.js(?:\?[^"'<>]{0,100})?)["']/gi;
 const isAboutApis = /swagger|redoc|rapidoc|scalar|openapi|elements-api|api-reference|stoplight/i;
 const otherFile = /\.(?:css|png|svg|ico|gif|jpe?g|map|woff2?|html?)$|oauth2-redirect/i;
 
-/** Addresses at the page's own origin at which its document may be, in the order in which it names them. Others are never asked. */
+/** Addresses at the page's own origin that may have the document, in the order of the page. Other origins are never asked. */
 export function linksOf(text: string, pageUrl: string): string[] {
   const readable = text
     .slice(0, textCharacters)

@@ -179,7 +179,7 @@ describe('a call in the text of an answer that a part of a message quotes stays 
     expect(await run(answer, [mail], { messages })).toMatchObject({ executed: [], text: answer });
   });
 
-  it('but not what a picture happens to have in its bytes', async () => {
+  it('but not text that happens to be in the bytes of a picture', async () => {
     const picture: ContentPart = { type: 'image_url', image_url: { url: `data:image/png;base64,${inBase64}` } };
     expect((await run(marked, [mail], asked(picture))).executed).toHaveLength(1);
   });

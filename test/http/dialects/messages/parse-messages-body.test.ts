@@ -54,7 +54,7 @@ describe('messages', () => {
     ]);
   });
 
-  it('blocks that are not known are named in warnings, once for each type', () => {
+  it('unknown blocks are named in warnings, once for each type', () => {
     const content = [{ type: 'text', text: 'Hi' }, { type: 'hologram' }, { type: 'container_upload', file_id: 'f' }, { type: 'hologram' }];
     const answered = [{ role: 'assistant', content: [{ type: 'server_tool_use', id: 's' }] }, plain.messages[0] ?? {}];
     expect(parse({ messages: [{ role: 'user', content }, ...answered] }).request.warnings).toEqual([
@@ -65,7 +65,7 @@ describe('messages', () => {
     expect(parse({}).request.warnings).toBeUndefined();
   });
 
-  it('a message to be answered of which nothing is known is refused, an earlier one is not', () => {
+  it('the last message is refused if all of its blocks are unknown, an earlier one is not', () => {
     const unreadable = { role: 'user', content: [{ type: 'hologram' }] };
     expect(faultOf({ messages: [...plain.messages, { role: 'assistant', content: 'Hm.' }, unreadable] })).toEqual({
       param: 'messages.2.content.0.type',
@@ -74,7 +74,7 @@ describe('messages', () => {
     expect(read(unreadable, { role: 'assistant', content: 'Hm.' }, plain.messages[0] ?? {})).toHaveLength(2);
   });
 
-  it('a result names the tools to which it refers, and what cannot be read of it', () => {
+  it('a result names the tools that it refers to, and its unreadable parts', () => {
     const content = [
       { type: 'tool_reference', tool_name: 'read_file' },
       { type: 'tool_reference', tool_name: 'write_file' },

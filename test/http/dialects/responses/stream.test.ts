@@ -188,7 +188,7 @@ it('a fault amid the answer fails the response', async () => {
   });
 });
 
-it('a call that waits is a request for approval, and a message with the link', async () => {
+it('a waiting call is a request for approval, and a message with the link', async () => {
   const gateway = await gatewayWith([{ type: 'text', text: 'I will pay.' }, ...calls(['pay', { amount: 5 }])]);
   const { response } = await streamOf(gateway, { tool_ids: ['server:bank'] });
   expect(response).toMatchObject({
@@ -230,7 +230,7 @@ const unasked = {
   user: null,
 };
 
-it('a response has all that the specification requires, whatever was asked', async () => {
+it('a response has every field that the specification requires, whatever the request', async () => {
   const gateway = await gatewayWith(says('Hello.'), says('{}'));
   const { response, events } = await streamOf(gateway, {});
   expect(response).toMatchObject(unasked);
@@ -253,7 +253,7 @@ it('a response has all that the specification requires, whatever was asked', asy
   expect(gateway.model.requests[1]?.parameters).toMatchObject({ ...sent, temperature: 0.4 });
 });
 
-it('a response that is not complete has no time of its completion', async () => {
+it('an incomplete response has no completion time', async () => {
   const gateway = await gatewayWith([
     { type: 'text', text: 'Hel' },
     { type: 'finish', reason: 'length' },

@@ -64,7 +64,7 @@ it('forgets a deleted entry', () => {
   expect(table.findByText('name 7')).toBeUndefined();
 });
 
-it('gives the same list while nothing has changed, also after all was read again', () => {
+it('gives the same list while nothing has changed, even after everything was read again', () => {
   const list = table.list();
   table.noteChange('key-1');
   table.noteChange();
@@ -72,7 +72,7 @@ it('gives the same list while nothing has changed, also after all was read again
   expect(table.list()).toBe(list);
 });
 
-it('names a damaged entry at each attempt until it is mended', () => {
+it('names a damaged entry at each attempt until it is repaired', () => {
   database.exec(`UPDATE keys SET record = '{' WHERE id = 'key-3'`);
   table.noteChange('key-3');
   for (const _attempt of [1, 2]) expect(() => table.refresh(database)).toThrow('The stored key "key-3" is damaged');

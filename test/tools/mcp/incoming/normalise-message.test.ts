@@ -58,7 +58,7 @@ describe('the envelope of a message', () => {
 });
 
 describe('a list', () => {
-  it('has what the version of 2026 demands about how long it is valid', () => {
+  it('has the fields for its lifetime that the version of 2026 requires', () => {
     expect(resultOf({ tools: [], ttlMs: null })).toEqual({ tools: [], resultType: 'complete', ttlMs: 0, cacheScope: 'private' });
     expect(resultOf({ contents: [], ttlMs: 5, cacheScope: 'public' })).toMatchObject({ ttlMs: 5, cacheScope: 'public' });
     expect(resultOf({ prompts: [], ttlMs: -1, cacheScope: 'all' })).toMatchObject({ ttlMs: 0, cacheScope: 'private' });

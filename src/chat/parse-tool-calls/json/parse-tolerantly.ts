@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { parseStrictly } from './parse-json.ts';
-import type { ReadContext } from './read-context.ts';
+import type { ReadContext } from '../read-context.ts';
 
 export interface ParsedJson {
   value: JsonValue;

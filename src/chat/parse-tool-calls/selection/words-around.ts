@@ -1,4 +1,4 @@
-import type { ReadCall } from './answer-pieces.ts';
+import type { ReadCall } from '../answer-pieces.ts';
 import { announcesCall, speaksAgainst, type SaidAround } from './meant-calls.ts';
 
 /**

@@ -1,11 +1,11 @@
-import type { JsonObject } from '../../shared/json/json.ts';
-import { limits } from '../../core/limits.ts';
-import type { ToolSpec } from '../../core/tools/tool.ts';
-import type { AnswerPiece, DamageReason } from './answer-pieces.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
+import { limits } from '../../../core/limits.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
+import type { AnswerPiece, DamageReason } from '../answer-pieces.ts';
 import { meantPieces } from './meant-calls.ts';
-import { quotesOf } from './quotes/quoted-calls.ts';
-import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
-import { createToolCallParser } from './tool-call-parser.ts';
+import { quotesOf } from '../quotes/quoted-calls.ts';
+import { AnswerRepairs, repairedInPlace } from '../json/repair-json.ts';
+import { createToolCallParser } from '../tool-call-parser.ts';
 import { judgeWords, type WordsAround } from './words-around.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */

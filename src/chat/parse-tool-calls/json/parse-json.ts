@@ -1,6 +1,6 @@
-import { isContainer, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
-import { limits } from '../../core/limits.ts';
-import { parseAsWritten } from '../../shared/json/parse-exactly.ts';
+import { isContainer, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { parseAsWritten } from '../../../shared/json/parse-exactly.ts';
 
 /** Parses standard JSON with its numbers as written, and drops prototype keys. Undefined if it is invalid, or nested too deep. */
 export function parseStrictly(text: string): JsonValue | undefined {

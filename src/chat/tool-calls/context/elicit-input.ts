@@ -1,10 +1,10 @@
-import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
-import type { ElicitationRequest } from '../../core/user-input/elicitation.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
-import type { RunContext } from '../../core/runs/run.ts';
-import { ToolError, type ToolContext } from '../../core/tools/tool.ts';
-import type { Supervision } from './supervise-call.ts';
-import { checkArguments, type CallingRun } from './prepare-tool-call.ts';
+import type { SendElicitation } from '../../../core/tools/send-elicitation.ts';
+import type { ElicitationRequest } from '../../../core/user-input/elicitation.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
+import { ToolError, type ToolContext } from '../../../core/tools/tool.ts';
+import type { Supervision } from '../supervise-call.ts';
+import { checkArguments, type CallingRun } from '../prepare-tool-call.ts';
 
 /** How functions ask the user for input; absent if users cannot be asked. */
 export interface Elicitations {

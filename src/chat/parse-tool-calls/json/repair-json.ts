@@ -1,5 +1,5 @@
 import { jsonrepair } from 'jsonrepair';
-import type { JsonValue } from '../../shared/json/json.ts';
+import type { JsonValue } from '../../../shared/json/json.ts';
 import { parseStrictly } from './parse-json.ts';
 
 /** Characters. Repair takes quadratic time in the worst case, so longer texts are parsed strictly or not at all. */

@@ -1,8 +1,8 @@
-import type { ConfigChange } from '../../core/chat/chat-config.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
-import { ToolError, type ToolContext } from '../../core/tools/tool.ts';
-import type { ToolSelection } from './tool-call-scope.ts';
+import type { ConfigChange } from '../../../core/chat/chat-config.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { limits } from '../../../core/limits.ts';
+import { ToolError, type ToolContext } from '../../../core/tools/tool.ts';
+import type { ToolSelection } from '../tool-call-scope.ts';
 
 /** Lets a running function change the tools and instructions of its chat. `note` gets each change; the loop applies it after the round. */
 export function createConfigChanges(

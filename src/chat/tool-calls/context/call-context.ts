@@ -1,12 +1,12 @@
-import type { ConfigChange } from '../../core/chat/chat-config.ts';
-import type { InnerSuspension } from '../../core/runs/suspended-run.ts';
-import type { ToolContext } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json/json.ts';
+import type { ConfigChange } from '../../../core/chat/chat-config.ts';
+import type { InnerSuspension } from '../../../core/runs/suspended-run.ts';
+import type { ToolContext } from '../../../core/tools/tool.ts';
+import type { JsonObject } from '../../../shared/json/json.ts';
 import { createConfigChanges } from './change-config.ts';
 import { createElicitation } from './elicit-input.ts';
-import type { ReadyCall } from './prepare-tool-call.ts';
-import type { Supervision } from './supervise-call.ts';
-import type { ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
+import type { ReadyCall } from '../prepare-tool-call.ts';
+import type { Supervision } from '../supervise-call.ts';
+import type { ToolCallScope, ToolCallSettings } from '../tool-call-scope.ts';
 
 /** Progress events of one call; a tool that reports more is in a loop. */
 export const progressEventsPerCall = 1_000;

@@ -1,4 +1,4 @@
-import type { AnswerPiece, ReadEntry } from './answer-pieces.ts';
+import type { AnswerPiece, ReadEntry } from '../answer-pieces.ts';
 
 interface MeantPieces {
   pieces: AnswerPiece[];
