@@ -79,6 +79,7 @@ it('answers are as the document says, on every route', async () => {
   ])
     expect((await call(`GET ${path}`)).status).toBe(200);
   await call('GET /ws');
+  await call('GET /v1/responses');
   await call('GET /api/settings', { key: '' });
   const anthropic = { headers: { 'anthropic-version': '2023-06-01' } };
   await call('GET /v1/models', anthropic);
