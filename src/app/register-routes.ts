@@ -7,10 +7,12 @@ import type { SignIns } from '../core/sign-in/sign-in.ts';
 import type { OfferChanges } from '../core/tools/offer-changes.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
+import { openingCompactions } from '../http/dialects/responses/stored/compactions.ts';
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
 import { approvalPageRoutes } from '../http/routes/runs/approval-page.ts';
 import { approvalRoutes } from '../http/routes/runs/approvals.ts';
-import { chatRoutes, createAnswerRequest } from '../http/routes/chats/chat.ts';
+import { chatRoutes, createAnswerRequest, createClientOf } from '../http/routes/chats/chat.ts';
+import { compactRoute } from '../http/routes/chats/compact.ts';
 import { clientMetadata } from '../tools/credentials/oauth/client-addresses.ts';
 import { oauthCallbackRoutes } from '../http/routes/access/oauth-callback.ts';
 import { connectPageRoutes } from '../http/routes/access/connect-page.ts';
@@ -113,7 +115,9 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
     answerToSession: parts.answerToSession,
     now,
   });
-  const responseStorage = createResponseStorage(parts.storedResponses);
+  const seals = storage.thoughtSeals;
+  const responseStorage = openingCompactions(createResponseStorage(parts.storedResponses), seals);
+  const clientOf = createClientOf({ limiter, stallMs, now });
   await app.register(socketRoute, {
     relay,
     authenticateToken: authenticator.findByToken,
@@ -136,7 +140,8 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
       stallMs,
     },
   });
-  await chatRoutes(app, { answerRequest, storages: { [responses.name]: responseStorage }, limiter, stallMs, now });
+  await chatRoutes(app, { answerRequest, storages: { [responses.name]: responseStorage }, clientOf });
+  await compactRoute(app, { answerRequest, storage: responseStorage, clientOf, seals, newId: context.newId });
   await storedChatRoutes(app, { store: storage.chats, isStoring: config.storeChats });
   await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
 }

@@ -165,28 +165,28 @@ export function createAnswerRequest(options: AnswerRequestOptions): AnswerReques
   return handle;
 }
 
-interface ChatRouteOptions extends AnswerOptions {
+/** Who waits for the answer to a request over HTTP. */
+export function createClientOf({ limiter, ...options }: AnswerOptions & { limiter: Pick<RateLimiter, 'admit'> }) {
+  const answerRun = createAnswerRun(options);
+  return (request: FastifyRequest, reply: FastifyReply): AnswerClient => ({
+    admit: () => admitRequest(request, reply, limiter),
+    takeOverAdmission: () => takeOverAdmission(request),
+    announce: (runId) => void reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id),
+    answerRun: (started, { controller, ...form }) => answerRun({ request, reply, controller }, started, form),
+    replay: (follow) => replayEvents(reply, follow, options.stallMs),
+    send: (contentType, text) => reply.type(contentType).send(text),
+  });
+}
+
+interface ChatRouteOptions {
   answerRequest: AnswerRequest;
   /** By the name of their dialects. */
   storages: Readonly<Record<string, AnswerStorage>>;
-  limiter: Pick<RateLimiter, 'admit'>;
+  clientOf: ReturnType<typeof createClientOf>;
 }
 
 /** The routes of every dialect. */
-export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, { answerRequest, storages, limiter, ...options }) => {
-  const answerRun = createAnswerRun(options);
-
-  function clientOf(request: FastifyRequest, reply: FastifyReply): AnswerClient {
-    return {
-      admit: () => admitRequest(request, reply, limiter),
-      takeOverAdmission: () => takeOverAdmission(request),
-      announce: (runId) => void reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id),
-      answerRun: (started, { controller, ...form }) => answerRun({ request, reply, controller }, started, form),
-      replay: (follow) => replayEvents(reply, follow, options.stallMs),
-      send: (contentType, text) => reply.type(contentType).send(text),
-    };
-  }
-
+export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, { answerRequest, storages, clientOf }) => {
   for (const dialect of dialects) {
     const { errors, takesAnyType } = dialect;
     const storage = storages[dialect.name];
