@@ -16,7 +16,7 @@ afterEach(async () => {
 
 async function begin(...turns: ScriptStep[][]): Promise<{
   gateway: Gateway;
-  post(path: string, payload: JsonObject, authorization?: string): Promise<{ status: number; body: JsonObject }>;
+  post: (path: string, payload: JsonObject, authorization?: string) => Promise<{ status: number; body: JsonObject }>;
 }> {
   const gateway = await gatewayOf({ turns, servers: shop, environment: keys });
   closers.push(() => gateway[Symbol.asyncDispose]());
