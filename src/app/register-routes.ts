@@ -7,10 +7,12 @@ import type { SignIns } from '../core/sign-in/sign-in.ts';
 import type { OfferChanges } from '../core/tools/offer-changes.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
+import { openingCompactions } from '../http/dialects/responses/stored/compactions.ts';
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
 import { approvalPageRoutes } from '../http/routes/runs/approval-page.ts';
 import { approvalRoutes } from '../http/routes/runs/approvals.ts';
-import { chatRoutes } from '../http/routes/chats/chat.ts';
+import { chatRoutes, createAnswerRequest, createClientOf } from '../http/routes/chats/chat.ts';
+import { compactRoute } from '../http/routes/chats/compact.ts';
 import { clientMetadata } from '../tools/credentials/oauth/client-addresses.ts';
 import { oauthCallbackRoutes } from '../http/routes/access/oauth-callback.ts';
 import { connectPageRoutes } from '../http/routes/access/connect-page.ts';
@@ -103,6 +105,19 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
   const { context, storage, runs, relay, limiter, authenticator } = parts;
   const { config, now } = context;
   const { publicUrl, clientStallTimeoutMs: stallMs } = config;
+  const answerRequest = createAnswerRequest({
+    publicUrl,
+    startRun: parts.startOrContinue,
+    follow: parts.follow,
+    approvalTimeoutMs: config.approvalTimeoutMs,
+    decidedRuns: parts.decidedRuns,
+    interruptChat: parts.interruptChat,
+    answerToSession: parts.answerToSession,
+    now,
+  });
+  const seals = storage.thoughtSeals;
+  const responseStorage = openingCompactions(createResponseStorage(parts.storedResponses), seals);
+  const clientOf = createClientOf({ limiter, stallMs, now });
   await app.register(socketRoute, {
     relay,
     authenticateToken: authenticator.findByToken,
@@ -117,20 +132,16 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
     interruptChat: parts.interruptChat,
     limiter,
     defaultModel: parts.defaultModel,
+    responses: {
+      answerRequest,
+      storage: responseStorage,
+      requireCaller: authenticator.requireCaller,
+      newId: context.newId,
+      stallMs,
+    },
   });
-  await chatRoutes(app, {
-    publicUrl,
-    startRun: parts.startOrContinue,
-    follow: parts.follow,
-    approvalTimeoutMs: config.approvalTimeoutMs,
-    decidedRuns: parts.decidedRuns,
-    storages: { [responses.name]: createResponseStorage(parts.storedResponses) },
-    interruptChat: parts.interruptChat,
-    limiter,
-    answerToSession: parts.answerToSession,
-    stallMs,
-    now,
-  });
+  await chatRoutes(app, { answerRequest, storages: { [responses.name]: responseStorage }, clientOf });
+  await compactRoute(app, { answerRequest, storage: responseStorage, clientOf, seals, newId: context.newId });
   await storedChatRoutes(app, { store: storage.chats, isStoring: config.storeChats });
   await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
 }

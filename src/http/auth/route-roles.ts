@@ -51,6 +51,9 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /v1/messages': 'user',
   'POST /v1/messages/count_tokens': 'user',
   'POST /v1/responses': 'user',
+  // A websocket.
+  'GET /v1/responses': 'user',
+  'POST /v1/responses/compact': 'user',
   'POST /api/embed': 'user',
   'POST /api/embeddings': 'user',
   'GET /api/tags': 'user',

@@ -7,7 +7,6 @@ const hints: [path: RegExp, cure: string][] = [
     'The base URL of a client ends with /v1.',
   ],
   [/^\/v1\/responses\/input_tokens$/, 'Tokens are counted by POST /v1/messages/count_tokens, as an estimate.'],
-  [/^\/v1\/responses\/compact$/, 'Conversations are not shortened here: ask a model for a summary.'],
   [/^\/(?:v1|api)\/api\//, 'The base URL of a client of Ollama has no path: it adds /api itself.'],
 ];
 

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { listen, testApp } from '../../_support/build-app.ts';
 
-it.each(['/v1/responses', '/v1/responses?model=demo', '/v1/messages'])('a websocket to %s is refused with 426', async (path) => {
+it.each(['/v1/completions', '/v1/messages', '/v1/messages?model=demo'])('a websocket to %s is refused with 426', async (path) => {
   const app = await testApp({});
   onTestFinished(() => app.close());
   const socket = new WebSocket(`${(await listen(app)).replace('http', 'ws')}${path}`);

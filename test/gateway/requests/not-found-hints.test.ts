@@ -12,7 +12,6 @@ it.each<[method: 'GET' | 'POST', url: string, cure: string]>([
   ['POST', '/api/api/chat', 'has no path'],
   ['POST', '/v1/chat/completions/chat/completions', 'ends with /v1'],
   ['POST', '/v1/responses/input_tokens', 'POST /v1/messages/count_tokens'],
-  ['POST', '/v1/responses/compact', 'ask a model for a summary'],
 ])('a wrong address says how a client is set up: %s %s', async (method, url, cure) => {
   await using app = await testApp({}, { backends: [] });
   const asked = { method, url, headers: { host: 'localhost' }, ...(method === 'POST' && { payload: {} }) };

@@ -79,6 +79,7 @@ it('answers are as the document says, on every route', async () => {
   ])
     expect((await call(`GET ${path}`)).status).toBe(200);
   await call('GET /ws');
+  await call('GET /v1/responses');
   await call('GET /api/settings', { key: '' });
   const anthropic = { headers: { 'anthropic-version': '2023-06-01' } };
   await call('GET /v1/models', anthropic);
@@ -132,6 +133,7 @@ it('answers are as the document says, on every route', async () => {
   expect((await call('POST /v1/messages', { payload: chat })).status).toBe(400);
   expect((await call('POST /v1/messages/count_tokens', { payload: chat })).status).toBe(200);
   expect((await call('POST /v1/messages/count_tokens', { payload: {} })).status).toBe(400);
+  expect((await call('POST /v1/responses/compact', { payload: { model: 'none', input: 'Hi!' } })).status).toBe(404);
   const responses = 'POST /v1/responses';
   const response = await call(responses, { payload: { model: 'model', input: 'Hi!', tool_ids: [] } });
   expect(response.status).toBe(200);

@@ -24,7 +24,7 @@ export interface AnswerOptions {
 const longAnswerCharacters = 1_000_000;
 
 /** The format of one answer. */
-interface AnswerForm {
+export interface AnswerForm {
   model: string;
   stream: boolean;
   format: AnswerFormat;
@@ -115,7 +115,7 @@ async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<
 const maxLoggedWarnings = 1_000;
 
 /** Logs a run's warnings for the operator, each cause only once, because an unreachable server would fill the log. */
-function createWarningLog({ log }: FastifyRequest, runId: string, logged: Set<string>): (event: ChatEvent) => void {
+export function createWarningLog({ log }: Pick<FastifyRequest, 'log'>, runId: string, logged: Set<string>): (event: ChatEvent) => void {
   return (event) => {
     if (event.type !== 'run-event' || event.event.type !== 'warning') return;
     const { code, message } = event.event.data;

@@ -10,6 +10,7 @@ import { parseFields } from '../requests/parse-fields.ts';
 import { nothingReadable, UnknownParts } from '../requests/unknown-parts.ts';
 import { approvalsIn, toDecision, type Approvals } from './approval-items.ts';
 import { offeredName, parseTools, searchName, type CallerTools } from './caller-tools.ts';
+import { itemsOf } from './chat-messages.ts';
 import { toContent } from './content-parts.ts';
 import { itemSchemas } from './request-schema.ts';
 
@@ -52,7 +53,7 @@ const assistantTypes: ReadonlySet<unknown> = new Set([
 export function parseInput(input: string | readonly JsonObject[]): ParsedInput {
   if (typeof input === 'string') return { ...nothing, messages: [{ role: 'user', content: input }] };
   const reader = new ItemReader(input);
-  input.forEach((item, index) => reader.read(item, `input.${index}`, index));
+  for (const [index, item] of input.entries()) for (const each of itemsOf(item)) reader.read(each, `input.${index}`, index);
   return reader.end();
 }
 

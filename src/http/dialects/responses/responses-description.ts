@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RouteDescriptions } from '../../description/route-description.ts';
+import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { bodySchema } from './request-schema.ts';
@@ -51,6 +51,30 @@ export const responseDescriptions = {
         about: 'The response. With `stream: true` server-sent events, the last of which has the whole response.',
         content: { 'application/json': responseShape, 'text/event-stream': z.string() },
       },
+    },
+  },
+  'POST /v1/responses/compact': {
+    tag: 'Chat',
+    summary: 'A shorter conversation',
+    description:
+      'The model summarizes the conversation; no tool is run. Send `output` before the next items of the conversation: its item `compaction` is encrypted ' +
+      'for the caller, and the model reads the summary in its place.',
+    body: {
+      schema: bodySchema.pick({ model: true, input: true, instructions: true, previous_response_id: true }),
+      fields: { input: 'The conversation: a text, or items.' },
+      example: { model: 'demo', input: 'We agreed to launch on Tuesday.' },
+    },
+    answers: {
+      200: json(
+        'The conversation with the summary in its place.',
+        z.object({
+          id: z.string(),
+          object: z.literal('response.compaction'),
+          created_at: secondsSince1970,
+          output: z.array(z.looseObject({ type: z.string(), id: z.string() })),
+          usage: anyObject,
+        }),
+      ),
     },
   },
 } satisfies RouteDescriptions;

@@ -16,6 +16,7 @@ import { createSocketChats, type StartChat } from '../../dialects/socket/socket-
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { createSocketSlots } from '../../dialects/socket/socket-slots.ts';
 import { serveConnection, type Credential } from '../../dialects/socket/socket-connection.ts';
+import { addResponsesSocket, responseFrameBytes, responsesPath, type ResponsesSocketOptions } from './responses-socket.ts';
 import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
 
 export interface SocketRouteOptions {
@@ -41,6 +42,8 @@ export interface SocketRouteOptions {
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
   interruptChat?: InterruptChat;
+  /** Default: Responses are not served over a websocket. */
+  responses?: Omit<ResponsesSocketOptions, 'limiter' | 'now' | 'pingIntervalMs'>;
 }
 
 const path = '/ws';
@@ -62,6 +65,10 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
   const credentials = new WeakMap<FastifyRequest, Credential>();
   const chats = createSocketChats({ ...options, log: app.log });
   await registerWebsocket(app);
+  if (options.responses !== undefined) {
+    const refuse = (request: FastifyRequest): void => refuseForeignOrigin(request, options.allowedOrigins);
+    addResponsesSocket(app, { ...options, ...options.responses, slots, refuseForeignOrigin: refuse });
+  }
 
   app.route({
     method: 'GET',
@@ -125,6 +132,11 @@ async function registerWebsocket(app: FastifyInstance): Promise<void> {
       done();
     },
   });
+  const server = app.websocketServer;
+  // The last event before `ws` takes the limit for the new socket.
+  server.on('headers', (_headers, request) => {
+    server.options.maxPayload = pathOf(request) === responsesPath ? responseFrameBytes : limits.socketFrameBytes;
+  });
 }
 
 interface AnonymousSockets {
@@ -153,8 +165,12 @@ function createAnonymousSockets(): AnonymousSockets {
 }
 
 function isSocketUpgrade(request: { url?: string; headers: { upgrade?: string } }): boolean {
-  const target = tidyPath(request.url?.split('?', 1)[0] ?? '');
-  return target === path && request.headers.upgrade?.toLowerCase() === 'websocket';
+  const target = pathOf(request);
+  return (target === path || target === responsesPath) && request.headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+function pathOf({ url }: { url?: string | undefined }): string {
+  return tidyPath(url?.split('?', 1)[0] ?? '');
 }
 
 /** Browsers let any page open a socket to any host; only the `Origin` header tells pages apart (RFC 6455, section 10.2). */
