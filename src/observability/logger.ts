@@ -78,20 +78,33 @@ function standardOutput(): DestinationStream {
 /** Fields with a serializer for live objects; copying those first would traverse sockets and streams. */
 const rebuilt: Readonly<Record<string, (value: unknown) => unknown>> = { req: describeRequest, res: describeReply };
 
+/** By the type of a plain value, the names under which it is shown. Lines have the same few; emptied when it is full. */
+const shownNames: Readonly<Record<string, Set<string>>> = { string: new Set(), number: new Set(), boolean: new Set() };
+const maxShownNames = 1_000;
+
 /** Most lines have only plain values under harmless names, and are not copied. */
 function cleanFields(fields: Record<string, unknown>): Record<string, unknown> {
-  if (Object.keys(fields).every((key) => !isObject(fields[key]) && !isHiddenField(key, fields[key]))) return fields;
-  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, cleanField(key, value)]));
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined && shownNames[typeof value]?.has(name) !== true) return cleaned(fields);
+  }
+  return fields;
 }
 
-function isObject(value: unknown): boolean {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+function cleaned(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cleanField(name, value)]));
 }
 
-function cleanField(key: string, value: unknown): unknown {
-  if (Object.hasOwn(rebuilt, key)) return value;
-  if (key === 'err') return describeError(value);
-  return isHiddenField(key, value) ? redacted : withoutSecrets(value);
+function cleanField(name: string, value: unknown): unknown {
+  if (Object.hasOwn(rebuilt, name)) return value;
+  if (name === 'err') return describeError(value);
+  if (isHiddenField(name, value)) return redacted;
+  const shown = shownNames[typeof value];
+  if (shown !== undefined) {
+    if (shown.size >= maxShownNames) shown.clear();
+    shown.add(name);
+  }
+  return withoutSecrets(value);
 }
 
 /** Only the path, because a query may contain a key. */
