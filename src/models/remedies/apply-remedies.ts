@@ -76,6 +76,7 @@ class RemediedBackend implements ModelBackend {
 
   /** The remembered lessons about this request, or about what others of them make of it; undefined if there are none. */
   #recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
+    if (!lessons.mayRecall(request)) return undefined;
     let found: readonly Lesson[] | undefined;
     let changed = request;
     for (const remedy of this.#remedies) {
