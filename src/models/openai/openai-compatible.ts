@@ -48,25 +48,28 @@ export function createOpenAiBackend(
     const { model, signal, completion } = request;
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
-    const expected = {
-      model,
-      caller,
-      toolNames: namesOf(request),
-      choices: choicesOf(request),
-      templates,
-      makeCallId: makeId,
-      isContinuation,
-    };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (received) => {
       const found = findKind(received, request.stream ? 'events' : undefined);
       const { kind, response } = found instanceof Promise ? await found : found;
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
-      const reader = new CompletionReader({ client, meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
+      const reader = new CompletionReader({
+        client,
+        model,
+        caller,
+        toolNames: namesOf(request),
+        choices: choicesOf(request),
+        templates,
+        makeCallId: makeId,
+        isContinuation,
+        meter: new OutputLimit(client.name),
+        isWhole: kind === 'json',
+      });
       if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');
-      return emit([...events, ...reader.finish()]);
+      events.push(...reader.finish());
+      return emit(events);
     });
   }
 
@@ -93,7 +96,10 @@ export function clientOf(connection: OpenAiConnection, send: SendOutbound): Back
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
+const noNames: ReadonlySet<string> = new Set();
+
 function namesOf(request: ModelRequest): ReadonlySet<string> {
+  if (request.callerTools.length === 0 && request.tools.length === 0) return noNames;
   const callers = request.callerTools.flatMap((tool) => (isJsonObject(tool['function']) ? tool['function']['name'] : []));
   return new Set([...request.tools.map((tool) => tool.name), ...callers.filter((name) => typeof name === 'string')]);
 }

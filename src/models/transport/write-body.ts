@@ -41,9 +41,10 @@ const charactersPerTick = 256 * 1024;
 
 /** The JSON of a request's body. In place, `tools` comes last. */
 export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
+  if (!Array.isArray(body['tools']) || body['tools'].length === 0)
+    return hasMoreTextThan(body, inPlaceCharacters) ? writeInTurns(body) : JSON.stringify(body);
   const { tools, ...others } = body;
   if (hasMoreTextThan(others, inPlaceCharacters)) return writeInTurns(body);
-  if (!Array.isArray(tools) || tools.length === 0) return JSON.stringify(body);
   // Not joined, which would copy the texts once more.
   let text = JSON.stringify(others).slice(0, -1);
   let separator = `${text === '{' ? '' : ','}"tools":[`;
