@@ -206,7 +206,7 @@ function createCompletionCollector({ runId, created, model: named }: AnswerHead,
       object: 'chat.completion',
       created,
       model,
-      choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice, options)),
+      choices: Array.from(choices, ([index, choice]) => completedChoice(index, choice, options)).toSorted(byIndex),
       ...(usage === undefined ? {} : { usage }),
       ...response,
       ...own.toJson(),
@@ -216,15 +216,22 @@ function createCompletionCollector({ runId, created, model: named }: AnswerHead,
   return { add, body };
 }
 
-function completedChoice(index: number, choice: CollectedChoice, options: CompletionOptions): JsonObject {
+interface CompletedChoice extends JsonObject {
+  index: number;
+}
+
+function byIndex(one: CompletedChoice, other: CompletedChoice): number {
+  return one.index - other.index;
+}
+
+function completedChoice(index: number, choice: CollectedChoice, options: CompletionOptions): CompletedChoice {
   const { text, reasoning, refusal, toolCalls, delta, fields, finishReason } = choice;
   const [first] = toolCalls;
-  const calls = options.isLegacy === true && first !== undefined ? toFunctionCall(first) : { tool_calls: toolCalls.map(toWireCall) };
   const message: JsonObject = {
     role: 'assistant',
     content: text === '' && (first !== undefined || refusal !== '') ? null : text,
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-    ...(first !== undefined && calls),
+    ...(first !== undefined && (options.isLegacy === true ? toFunctionCall(first) : { tool_calls: toolCalls.map(toWireCall) })),
     ...delta,
     ...(refusal !== '' && { refusal }),
   };
