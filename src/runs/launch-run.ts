@@ -49,10 +49,25 @@ export function launchRun(
   const suspension = suspensionWith({ sources, transcript });
   const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
   const modelRequests = stats.counting(recorder.modelRequests);
-  const ids = { runId, chatId, messageId, sessionId, model, ...(conversationId !== undefined && { conversationId }) };
-  const { whenOver } = end;
   const thoughts = new RunThoughts(services.thoughtSeals, caller.id, model);
-  const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests, thoughts };
+  const run: RunContext = {
+    runId,
+    chatId,
+    conversationId,
+    messageId,
+    sessionId,
+    model,
+    address,
+    caller,
+    readHeader,
+    signal,
+    calls,
+    whenOver: end.whenOver,
+    suspension,
+    transcript,
+    modelRequests,
+    thoughts,
+  };
   const entry: RunningRun = { id: runId, callerId: caller.id, size, request, transcript, controller, calls, end };
   // Chats over a socket (without `reply`) send their events there themselves.
   const session = request.reply === undefined ? undefined : sessionEvents?.open(run);

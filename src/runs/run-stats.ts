@@ -20,8 +20,8 @@ interface RunStatsOptions {
 /** Time, tokens and counts of one run, for its log line and the metrics. It sees every event, thousands in a long answer. */
 export class RunStats {
   readonly #options: RunStatsOptions;
-  /** The servers of the calls in progress, by call id. */
-  readonly #servers = new Map<unknown, string>();
+  /** The servers of the calls in progress, by call id. Absent until there is one. */
+  #servers: Map<unknown, string> | undefined;
   /** The client disconnected before the end of the answer. */
   isCutOff = false;
   #ending: RunEnding | undefined;
@@ -73,8 +73,8 @@ export class RunStats {
   }
 
   #noteServer({ type, data }: Pick<LoggedEvent, 'type' | 'data'>): void {
-    if (type === 'tool.call' && typeof data['server'] === 'string') this.#servers.set(data['id'], data['server']);
-    else if (type === 'tool.result') this.#servers.delete(data['id']);
+    if (type === 'tool.call' && typeof data['server'] === 'string') (this.#servers ??= new Map()).set(data['id'], data['server']);
+    else if (type === 'tool.result') this.#servers?.delete(data['id']);
   }
 
   #noteRunEvent(event: RunEvent): void {
@@ -84,7 +84,7 @@ export class RunStats {
       this.#noteServer(event);
     } else if (type === 'tool.result') {
       const { id, tool, error, duration_ms: durationMs } = data;
-      const server = this.#servers.get(id);
+      const server = this.#servers?.get(id);
       this.#noteServer(event);
       this.#options.metrics?.countCall({
         caller: this.#options.caller,

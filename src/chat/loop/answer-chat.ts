@@ -4,7 +4,7 @@ import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.t
 import type { DataOf } from '../../core/chat/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { Conversation, RunContext } from '../../core/runs/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
@@ -35,6 +35,7 @@ import { ShownText } from './shown-text.ts';
 const manyMessages = 1_000;
 
 interface AnswerOptions {
+  /** With the conversation of the request. */
   run: RunContext;
   services: ChatServices;
   /** What the first event says. Default: the run starts with the model of the request. */
@@ -51,17 +52,9 @@ interface AnswerOptions {
  */
 export async function answerChat(
   given: ChatRequest,
-  {
-    run: outerRun,
-    services,
-    announcement = { type: 'start', model: given.model, events: [] },
-    change,
-    shown = new ShownText(),
-  }: AnswerOptions,
+  { run, services, announcement = { type: 'start', model: given.model, events: [] }, change, shown = new ShownText() }: AnswerOptions,
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
-  const conversation: Conversation = { model: given.model, messages: given.messages, files: given.files };
-  const run: RunContext = { ...outerRun, conversation };
   const isLong = given.messages.length > manyMessages;
   if (isLong) await nextTick();
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
@@ -77,13 +70,11 @@ export async function answerChat(
 
   const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
-  const sources = resumed?.sources ?? request.files.map(sourceOfFile);
-  const slow = emit([
-    ...startEvents(announcement, startData({ offer, run }, choice)),
-    ...[...(request.warnings ?? []), ...offer.warnings, ...(isPlain ? [] : warnings)].map(warningEvent),
-    ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
-    ...sources.map((source): ChatEvent => ({ type: 'source', source })),
-  ]);
+  const begun = startEvents(announcement, startData({ offer, run }, choice));
+  for (const some of [request.warnings, offer.warnings, warnings]) for (const warning of some ?? []) begun.push(warningEvent(warning));
+  if (resumed === undefined) for (const list of offer.lists ?? []) begun.push({ type: 'tool-list', list });
+  for (const source of resumed?.sources ?? request.files.map(sourceOfFile)) begun.push({ type: 'source', source });
+  const slow = emit(begun);
   if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
@@ -139,7 +130,7 @@ function requireOneChoice({ parameters }: ChatRequest): void {
   );
 }
 
-/** The mode of a run. A resumed run keeps its own. Warns if the model is known to refuse native calls. */
+/** The mode of a run. A resumed run keeps its own. Warns if there are tools, and the model is known to refuse native calls. */
 function chooseFor(
   chat: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>,
   mode: Mode,
@@ -148,7 +139,8 @@ function chooseFor(
   const { model, request } = chat;
   if (resumed !== undefined) return { choice: resumed, warnings: [] };
   const choice = chooseMode(mode, model);
-  if (mode !== 'auto' || recallNoTools(model, nativeRequest(chat)) === undefined) return { choice, warnings: [] };
+  if (mode !== 'auto' || chat.offer.tools.size === 0 || recallNoTools(model, nativeRequest(chat)) === undefined)
+    return { choice, warnings: [] };
   return { choice: withoutNativeCalls(choice), warnings: [noToolsWarning(request.model)] };
 }
 

@@ -48,24 +48,27 @@ export async function runAsPreset(
     const applying = applyPresets(request, services.presets);
     let applied = applying instanceof Promise ? await applying : applying;
     const presetIds = applied.presets.map(({ id }) => id);
-    const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
-    const acting = {
+    const rule = strictestRule([request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval)]);
+    const preset = actingPreset(applied.presets);
+    const approvalRule = strictestRule([run.approvalRule, rule]);
+    const answering = ({ model, messages, files }: ChatRequest): RunContext => ({
       ...run,
-      preset: actingPreset(applied.presets),
+      preset,
       presetIds,
-      approvalRule: strictestRule(run.approvalRule, rule),
-    };
+      approvalRule,
+      conversation: { model, messages, files },
+    });
     const change = async (changes: ConfigChange, time: number): Promise<ChatRequest> => {
       request = await config.change(request, changes, time);
       run.suspension?.answers(request);
       return (await applyPresets(request, services.presets)).request;
     };
     if (config.hasTools) {
-      const { toolIds, warnings } = await usableToolIds(applied.request, acting, services.tools);
+      const { toolIds, warnings } = await usableToolIds(applied.request, answering(applied.request), services.tools);
       if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }, services.now()) };
       if (announcement.type === 'start') announcement = { ...announcement, events: [...announcement.events, ...warnings] };
     }
-    const handoff = await answerChat(applied.request, { run: acting, services, announcement, change, shown }, emitNext);
+    const handoff = await answerChat(applied.request, { run: answering(applied.request), services, announcement, change, shown }, emitNext);
     if (handoff === undefined) return;
     emitNext = handoff.separator.separate(emitNext);
     if (handoffs >= handoffsLimit) {
@@ -125,8 +128,9 @@ function actingPreset(presets: readonly PresetRecord[]): PresetRecord | undefine
 }
 
 /** Combines approval rules: a call needs approval if any of them demands it. */
-function strictestRule(...rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
+function strictestRule(rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
   if (rules.includes(true)) return true;
+  if (!rules.some(Boolean)) return false;
   const names = rules.flatMap((rule) => (typeof rule === 'object' ? rule : []));
   return names.length > 0 && names;
 }

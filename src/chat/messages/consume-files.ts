@@ -16,7 +16,10 @@ export function untilConsumed(add: AddFiles, consumers: ReadonlySet<string>): Ad
   };
 }
 
-export function fileConsumersIn({ tools, finder }: ToolOffer): Set<string> {
+const none: ReadonlySet<string> = new Set();
+
+export function fileConsumersIn({ tools, finder }: ToolOffer): ReadonlySet<string> {
+  if (tools.size === 0 && finder === undefined) return none;
   const all = [...tools, ...(finder?.deferred ?? [])];
   return new Set(all.flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : [])));
 }

@@ -40,7 +40,7 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
 }
 
 /** Keys may be bare or in braces, as in Open WebUI's `variables` (`{{USER_NAME}}`). */
-export function templateValues(variables: Readonly<Record<string, string>>): Map<string, string> {
+export function templateValues(variables: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(variables).map(([key, value]) => [bareName(key), value]));
 }
 

@@ -50,6 +50,7 @@ export class FairQueue<Entry> {
 
   /** `mayServe`: groups that it refuses are passed over and keep their place. */
   shift(mayServe: (group: string) => boolean = () => true): Entry | undefined {
+    if (this.#size === 0) return undefined;
     const next = this.#groups.entries().find(([group]) => mayServe(group));
     const first = next?.[1].values().next().value;
     return next === undefined || first === undefined ? undefined : this.#serve(next, first, 0);
