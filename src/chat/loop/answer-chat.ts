@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { warningEvent } from '../../core/chat/caller-warning.ts';
+import { warningEvent, type CallerWarning } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { DataOf } from '../../core/chat/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
@@ -7,7 +7,7 @@ import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 import { fileConsumersIn, untilConsumed } from '../messages/consume-files.ts';
 import { templateValues } from '../messages/expand-template.ts';
@@ -71,21 +71,21 @@ export async function answerChat(
   const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
   const begun = startEvents(announcement, startData({ offer, run }, choice));
-  for (const some of [request.warnings, offer.warnings, warnings]) for (const warning of some ?? []) begun.push(warningEvent(warning));
-  if (resumed === undefined) for (const list of offer.lists ?? []) begun.push({ type: 'tool-list', list });
-  for (const source of resumed?.sources ?? request.files.map(sourceOfFile)) begun.push({ type: 'source', source });
+  addWarnings(begun, request.warnings);
+  addWarnings(begun, offer.warnings);
+  addWarnings(begun, warnings);
+  if (resumed === undefined) offer.lists?.forEach((list) => begun.push({ type: 'tool-list', list }));
+  if (resumed === undefined) request.files.forEach((file) => begun.push({ type: 'source', source: sourceOfFile(file) }));
+  else resumed.sources.forEach((source) => begun.push({ type: 'source', source }));
   const slow = emit(begun);
   if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
   const preparing = prepareMessages(request, run, { services, variables, model, hasTools: !isPlain });
   const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
-  const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   if (isLong) await nextTick();
-  const files = contextOf(request.files);
-  const fileContext = files instanceof Promise ? await files : files;
-  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, fileContext, context);
-  const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
+  const adding = fileAdder(request, { model, services, variables });
+  const withFiles = untilConsumed(adding instanceof Promise ? await adding : adding, fileConsumersIn(offer));
   if (resumed !== undefined) shown.noteEarlier(resumed.loop.messages.slice(resumed.loop.historyLength));
   const chat: PreparedChat = {
     request: prepared,
@@ -106,6 +106,24 @@ export async function answerChat(
   const slowAtEnd = emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
   if (slowAtEnd !== undefined) await slowAtEnd;
   return undefined;
+}
+
+function addWarnings(events: ChatEvent[], warnings: readonly CallerWarning[] = []): void {
+  if (warnings.length > 0) events.push(...warnings.map(warningEvent));
+}
+
+/** Adds the files of the request to a copy of the messages. */
+function fileAdder(
+  { files }: ChatRequest,
+  { model, services, variables }: Pick<PreparedChat, 'model' | 'services' | 'variables'>,
+): MaybePromise<PreparedChat['withFiles']> {
+  if (files.length === 0) return copyOf;
+  const options = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
+  return whenThere(contextOf(files), (context) => (messages: readonly ChatMessage[]) => injectFileContext(messages, context, options));
+}
+
+function copyOf(messages: readonly ChatMessage[]): ChatMessage[] {
+  return [...messages];
 }
 
 async function answerProbe({ runId }: RunContext, announcement: Announcement, emit: Emit<ChatEvent>): Promise<undefined> {

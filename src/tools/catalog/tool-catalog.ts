@@ -121,7 +121,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
       // A preset may add tools that no list names, such as `transfer_to_agent`.
       const bringsNone = request.toolServers.length === 0 && (request.mcpServers ?? []).length === 0;
       const wantsNone = request.toolIds?.length === 0 && bringsNone && run.preset === undefined;
-      return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
+      return request.purpose === 'task' || wantsNone ? noOffer : makeOffer(request, run);
     },
     async list(caller, signal): Promise<readonly ListedTool[]> {
       const enabled = (await list.permittedTo(caller)).filter(({ record }) => record.isEnabled);
@@ -133,6 +133,8 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     close: () => lists.close(),
   };
 }
+
+const noOffer: ToolOffer = { tools: new Map(), warnings: [] };
 
 /** Distinguishes functions that the request brought from those that are registered. */
 function markAsRequested(supplied: SuppliedFunctions): SuppliedFunctions {
