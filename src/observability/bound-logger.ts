@@ -1,7 +1,8 @@
-import type { Logger as PinoLogger } from 'pino';
-
 type Fields = Record<string, unknown>;
 export type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
+
+/** The part of Pino's logger that is needed here. */
+type LineLogger = Record<Level, (fields: object, message: string) => void> & { level: string; isLevelEnabled(level: string): boolean };
 
 /** Writes lines whose fields are plain values, none of them under the name of a secret. */
 export interface PlainLines {
@@ -14,11 +15,11 @@ export interface PlainLines {
  * line, and a line with twenty fields is serialized at once.
  */
 export class BoundLogger {
-  readonly #logger: PinoLogger;
+  readonly #logger: LineLogger;
   readonly #plain: PlainLines;
   #bindings: Fields;
 
-  constructor(logger: PinoLogger, plain: PlainLines, bindings: Fields) {
+  constructor(logger: LineLogger, plain: PlainLines, bindings: Fields) {
     this.#logger = logger;
     this.#plain = plain;
     this.#bindings = bindings;
