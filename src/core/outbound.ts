@@ -92,10 +92,12 @@ export async function readText(body: OutboundBody, maxBytes: number): Promise<{ 
 /** Stateless, because it is called without `stream`. */
 const decoder = new TextDecoder();
 
+const noBytes = new Uint8Array();
+
 /** Bytes that arrive in pieces, which may have one byte each: a list of them would take a hundred times their memory. */
 class CollectedBytes {
   size = 0;
-  #bytes: Uint8Array = new Uint8Array();
+  #bytes: Uint8Array = noBytes;
 
   add(piece: Uint8Array): void {
     // Most answers are a single piece, which needs no copy. It has no room, so that it is never written to.

@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
+import { BoundLogger, type PlainLines } from './bound-logger.ts';
 import { escapeControls } from './escape-controls.ts';
 import { describeError, isHiddenField, maskSecrets, redacted, withoutSecrets } from './remove-secrets.ts';
 
@@ -15,18 +16,22 @@ export interface LoggerOptions {
  * (`req`, `res`, `err`), and by pattern in the finished line, because a message or stack may quote one.
  */
 export function createLogger({ level, destination = standardOutput() }: LoggerOptions): Logger {
+  const isoTime = createIsoTime();
   const logger = pino(
     {
       level,
       base: null,
-      timestamp: createIsoTime(),
+      timestamp: () => `,"time":"${isoTime()}"`,
       formatters: { level: (label) => ({ level: label }), log: cleanFields },
       serializers: { req: describeRequest, res: describeReply, err: (error: unknown) => error },
-      hooks: { streamWrite: (text) => escapeControls(maskSecrets(text)) },
+      hooks: { streamWrite: masked },
     },
     destination,
   );
-  cleanChildBindings(logger);
+  bindChildren(logger, {
+    takes: isPlain,
+    write: (label, fields, msg) => destination.write(`${masked(JSON.stringify({ level: label, time: isoTime(), ...fields, msg }))}\n`),
+  });
   return logger;
 }
 
@@ -37,22 +42,24 @@ export async function openLogger({ level, format }: Pick<LoggerOptions, 'level'>
   return createLogger({ level, destination: prettyLines() });
 }
 
-/** Formatters do not see the bindings of child loggers, so clean them here; children of children inherit this. */
-function cleanChildBindings(logger: Logger): void {
-  const createChild = Reflect.get(logger, 'child') as unknown as (this: Logger, bindings: object, options?: object) => Logger;
-  logger.child = function child(this: Logger, bindings: Record<string, unknown>, options?: object) {
-    return createChild.call(this, cleanFields(bindings), options);
-  } as unknown as Logger['child'];
+/** Pino's formatters do not see the fields of its child loggers, and most children write a single line. Options of a child are ignored: nobody has any. */
+function bindChildren(logger: Logger, plain: PlainLines): void {
+  logger.child = ((bindings: Record<string, unknown>) => new BoundLogger(logger, plain, bindings)) as unknown as Logger['child'];
 }
 
-/** As pino's own `isoTime`, but the date is written once a second. */
+/** Every line passes this, whoever serialized it. */
+function masked(line: string): string {
+  return escapeControls(maskSecrets(line));
+}
+
+/** As pino's own `isoTime` has it, but the date is written once a second. */
 function createIsoTime(): () => string {
   let latest = { second: Number.NaN, text: '' };
   return () => {
     const now = Date.now();
     const second = Math.floor(now / 1_000);
     if (second !== latest.second) latest = { second, text: new Date(second * 1_000).toISOString().slice(0, -'000Z'.length) };
-    return `,"time":"${latest.text}${String(now - second * 1_000).padStart(3, '0')}Z"`;
+    return `${latest.text}${String(now - second * 1_000).padStart(3, '0')}Z`;
   };
 }
 
@@ -78,20 +85,35 @@ function standardOutput(): DestinationStream {
 /** Fields with a serializer for live objects; copying those first would traverse sockets and streams. */
 const rebuilt: Readonly<Record<string, (value: unknown) => unknown>> = { req: describeRequest, res: describeReply };
 
-/** Most lines have only plain values under harmless names, and are not copied. */
+/** By the type of a plain value, the names under which it is shown. Lines have the same few; emptied when it is full. */
+const shownNames: Readonly<Record<string, Set<string>>> = { string: new Set(), number: new Set(), boolean: new Set() };
+const maxShownNames = 1_000;
+
+/** Whether all values are plain ones, under names that are known to be harmless. */
+function isPlain(fields: Record<string, unknown>): boolean {
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined && shownNames[typeof value]?.has(name) !== true) return false;
+  }
+  return true;
+}
+
+/** Most lines have only such values, and are not copied. */
 function cleanFields(fields: Record<string, unknown>): Record<string, unknown> {
-  if (Object.keys(fields).every((key) => !isObject(fields[key]) && !isHiddenField(key, fields[key]))) return fields;
-  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, cleanField(key, value)]));
+  if (isPlain(fields)) return fields;
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cleanField(name, value)]));
 }
 
-function isObject(value: unknown): boolean {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function';
-}
-
-function cleanField(key: string, value: unknown): unknown {
-  if (Object.hasOwn(rebuilt, key)) return value;
-  if (key === 'err') return describeError(value);
-  return isHiddenField(key, value) ? redacted : withoutSecrets(value);
+function cleanField(name: string, value: unknown): unknown {
+  if (Object.hasOwn(rebuilt, name)) return value;
+  if (name === 'err') return describeError(value);
+  if (isHiddenField(name, value)) return redacted;
+  const shown = shownNames[typeof value];
+  if (shown !== undefined) {
+    if (shown.size >= maxShownNames) shown.clear();
+    shown.add(name);
+  }
+  return withoutSecrets(value);
 }
 
 /** Only the path, because a query may contain a key. */

@@ -1,6 +1,6 @@
-import type { Usage } from '../core/chat/chat.ts';
+import type { ChatEvent, Usage } from '../core/chat/chat.ts';
 import type { JsonObject } from '../shared/json/json.ts';
-import type { AnswerLog, ModelRequestLog } from '../core/models/model-request-log.ts';
+import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../core/models/model-request-log.ts';
 import type { RunEvent } from '../core/chat/run-event.ts';
 import { withoutUndefined } from '../shared/json/without-undefined.ts';
 import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
@@ -11,9 +11,13 @@ export const loggedTextCharacters = 4_000;
 /** The size of one of these events, besides its names and its message. */
 const plainCharacters = 200;
 
-interface ModelRequestOptions {
+/** Where the events are logged. */
+interface ShortEvents {
   /** Adds an event with bounded data; `characters` is its size in the log of the run. */
-  add: (event: RunEvent, characters: number) => void;
+  addShort(event: RunEvent, characters: number): void;
+}
+
+interface ModelRequestOptions {
   now: () => number;
   /** Model requests of the run before it was resumed. */
   earlier: number;
@@ -21,64 +25,86 @@ interface ModelRequestOptions {
   prompts: PromptRecorder | undefined;
 }
 
-/** Numbers the model requests of a run, and adds each of them and its answer as an event. */
-export function createModelRequestLog({ add, now, earlier, prompts }: ModelRequestOptions): ModelRequestLog {
-  let count = earlier;
-  let namesBefore = '';
+/** Numbers the model requests of a run, and adds each of them and its answer as an event. A class, like the next, because one is made for each chat. */
+export class NumberedRequestLog implements ModelRequestLog {
+  readonly #events: ShortEvents;
+  readonly #options: ModelRequestOptions;
+  #count: number;
+  #namesBefore = '';
 
-  /** The same names are not repeated with each round. */
-  function withNewNames(request: JsonObject): { data: JsonObject; characters: number } {
-    const data = { question: count, ...request };
-    if (request['names'] === undefined) return { data, characters: plainCharacters };
-    const names = JSON.stringify(request['names']);
-    if (names !== namesBefore) {
-      namesBefore = names;
-      return { data, characters: plainCharacters + names.length };
-    }
-    const { names: _names, ...others } = data as JsonObject;
-    return { data: others, characters: plainCharacters };
+  constructor(events: ShortEvents, options: ModelRequestOptions) {
+    this.#events = events;
+    this.#options = options;
+    this.#count = options.earlier;
   }
 
-  function answerTo(number: number, prompt: PromptAnswer | undefined): AnswerLog {
-    const began = now();
-    let text = 0;
-    let reasoning = 0;
-    let calls = 0;
-    let finish: string | null = null;
-    let usage: Usage | undefined;
-    let firstTokenMs: number | undefined;
-    return {
-      note(event) {
-        prompt?.note(event);
-        if (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call') firstTokenMs ??= now() - began;
-        if (event.type === 'text') text += event.text.length;
-        else if (event.type === 'reasoning') reasoning += event.text.length;
-        else if (event.type === 'tool-call') calls += 1;
-        else if (event.type === 'finish') finish = event.reason;
-        else if (event.type === 'usage') usage = event.usage;
-      },
-      end(how) {
-        const data: JsonObject = { question: number, finish_reason: finish, calls, characters: text, duration_ms: now() - began };
-        if (firstTokenMs !== undefined) data['first_token_ms'] = firstTokenMs;
-        if (reasoning > 0) data['reasoning_characters'] = reasoning;
-        if (usage !== undefined) data['usage'] = countsIn(usage);
-        if (how === 'stopped') data['stopped'] = true;
-        const message = typeof how === 'object' ? how.message.slice(0, loggedTextCharacters) : '';
-        if (typeof how === 'object') data['error'] = { code: how.code, message };
-        add({ type: 'model.response', data }, plainCharacters + message.length);
-        prompt?.end(withoutUndefined({ finish_reason: data['finish_reason'], stopped: data['stopped'], error: data['error'] }));
-      },
+  begin(request: JsonObject, sent: SentPrompt): AnswerLog {
+    const { now, prompts } = this.#options;
+    this.#count += 1;
+    const question = this.#count;
+    const data: JsonObject = { question, ...request };
+    const names = request['names'] === undefined ? '' : JSON.stringify(request['names']);
+    // The same names are not repeated with each round.
+    const isRepeated = names !== '' && names === this.#namesBefore;
+    if (isRepeated) delete data['names'];
+    else if (names !== '') this.#namesBefore = names;
+    this.#events.addShort({ type: 'model.request', data }, plainCharacters + (isRepeated ? 0 : names.length));
+    return new NumberedAnswer(this.#events, { question, now, prompt: prompts?.begin(question, sent) });
+  }
+}
+
+interface AnswerOptions {
+  question: number;
+  now: () => number;
+  prompt: PromptAnswer | undefined;
+}
+
+class NumberedAnswer implements AnswerLog {
+  readonly #events: ShortEvents;
+  readonly #options: AnswerOptions;
+  readonly #began: number;
+  #text = 0;
+  #reasoning = 0;
+  #calls = 0;
+  #finish: string | null = null;
+  #usage: Usage | undefined;
+  #firstTokenMs: number | undefined;
+
+  constructor(events: ShortEvents, options: AnswerOptions) {
+    this.#events = events;
+    this.#options = options;
+    this.#began = options.now();
+  }
+
+  note(event: ChatEvent): void {
+    this.#options.prompt?.note(event);
+    if (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call')
+      this.#firstTokenMs ??= this.#options.now() - this.#began;
+    if (event.type === 'text') this.#text += event.text.length;
+    else if (event.type === 'reasoning') this.#reasoning += event.text.length;
+    else if (event.type === 'tool-call') this.#calls += 1;
+    else if (event.type === 'finish') this.#finish = event.reason;
+    else if (event.type === 'usage') this.#usage = event.usage;
+  }
+
+  end(how?: AnswerFault | 'stopped'): void {
+    const { question, now, prompt } = this.#options;
+    const data: JsonObject = {
+      question,
+      finish_reason: this.#finish,
+      calls: this.#calls,
+      characters: this.#text,
+      duration_ms: now() - this.#began,
     };
+    if (this.#firstTokenMs !== undefined) data['first_token_ms'] = this.#firstTokenMs;
+    if (this.#reasoning > 0) data['reasoning_characters'] = this.#reasoning;
+    if (this.#usage !== undefined) data['usage'] = countsIn(this.#usage);
+    if (how === 'stopped') data['stopped'] = true;
+    const message = typeof how === 'object' ? how.message.slice(0, loggedTextCharacters) : '';
+    if (typeof how === 'object') data['error'] = { code: how.code, message };
+    this.#events.addShort({ type: 'model.response', data }, plainCharacters + message.length);
+    prompt?.end(withoutUndefined({ finish_reason: data['finish_reason'], stopped: data['stopped'], error: data['error'] }));
   }
-
-  return {
-    begin(request, sent) {
-      count += 1;
-      const { data, characters } = withNewNames(request);
-      add({ type: 'model.request', data }, characters);
-      return answerTo(count, prompts?.begin(count, sent));
-    },
-  };
 }
 
 /** Without the details of providers, which are in the run's total. */

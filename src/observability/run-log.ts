@@ -1,10 +1,21 @@
-import { isOnPage, newestFirst, type LoggedRun, type RunLog, type RunRecorder, type RunStore } from '../core/runs/run-log.ts';
+import type { ChatEvent } from '../core/chat/chat.ts';
+import type { RunEvent } from '../core/chat/run-event.ts';
+import type { ModelRequestLog } from '../core/models/model-request-log.ts';
+import {
+  isOnPage,
+  newestFirst,
+  type LoggedRun,
+  type RunEnding,
+  type RunLog,
+  type RunRecorder,
+  type RunStore,
+} from '../core/runs/run-log.ts';
 import { addUsage } from '../core/chat/usage.ts';
-import { createModelRequestLog } from './model-request-log.ts';
-import { runLogMs, type PromptLog } from './prompt-log.ts';
-import { createRunRecord, type RunRecord } from './run-record.ts';
+import { NumberedRequestLog } from './model-request-log.ts';
+import { runLogMs, type PromptLog, type PromptRecorder } from './prompt-log.ts';
+import { RunRecord } from './run-record.ts';
 import { RunSaver } from './save-runs.ts';
-import { UnsavedRuns } from './unsaved-runs.ts';
+import { UnsavedRuns, type RunInMemory } from './unsaved-runs.ts';
 
 interface RunLogOptions {
   store: RunStore;
@@ -28,6 +39,12 @@ export interface WritingRunLog extends RunLog {
   close(): Promise<void>;
 }
 
+interface RecorderOptions extends Pick<RunLogOptions, 'now' | 'logger'> {
+  prompts: PromptLog | undefined;
+  unsaved: UnsavedRuns;
+  saver: RunSaver;
+}
+
 /**
  * Logs runs in memory and saves them in batches, a second later. A run that starts to wait is saved at once, because it must outlive
  * this process. A crash loses the last second: runs that ended in it are shown as failed, or not at all if they also started in it.
@@ -38,50 +55,12 @@ export function createRunLog({ store, prompts, now, logger }: RunLogOptions): Wr
 
   const isExpired = ({ finished }: LoggedRun): boolean => finished !== undefined && finished < now() - runLogMs;
 
-  function recorderOf(record: RunRecord): RunRecorder {
-    const { run } = record;
-    const entry = unsaved.add(run);
-    saver.schedule();
-    const noteChange = (): void => {
-      unsaved.noteChange(entry);
-      saver.schedule();
-    };
-    const modelRequests = createModelRequestLog({
-      add(event, characters) {
-        record.addShort(event, characters, now());
-        noteChange();
-        logger.debug?.({ run_id: run.id, data: event.data }, event.type);
-      },
-      now,
-      earlier: run.events.filter(({ type }) => type === 'model.request').length,
-      prompts: prompts?.begin(run, () => {
-        const message = 'This run has more prompts and answers than are recorded. Further ones are left out.';
-        record.add({ type: 'warning', data: { code: 'prompts_left_out', message } }, now());
-        noteChange();
-      }),
-    });
-    return {
-      modelRequests,
-      record(event) {
-        if (event.type !== 'run-event' && event.type !== 'usage') return;
-        if (event.type === 'usage') {
-          run.usage = addUsage(run.usage, event.usage);
-          return;
-        }
-        record.add(event.event, now());
-        noteChange();
-      },
-      end(ending) {
-        entry.hasEnded = true;
-        record.end(ending, now());
-        noteChange();
-      },
-    };
-  }
+  const options = { unsaved, saver, prompts, now, logger };
+  const recorderOf = (record: RunRecord): RunRecorder => new UnsavedRecorder(record, options);
 
   return {
     begin({ id, callerId, model, mode }) {
-      return recorderOf(createRunRecord({ id, callerId, model, created: now(), ...(mode !== undefined && { mode }) }));
+      return recorderOf(new RunRecord({ id, callerId, model, created: now(), ...(mode !== undefined && { mode }) }));
     },
 
     async resume(id) {
@@ -89,7 +68,7 @@ export function createRunLog({ store, prompts, now, logger }: RunLogOptions): Wr
       const saved = unsaved.find(id) ?? (await store.find(id));
       // Check again, because it may have been resumed while the store was read.
       const run = unsaved.find(id) ?? saved;
-      return run?.status === 'waiting' ? recorderOf(createRunRecord(run)) : undefined;
+      return run?.status === 'waiting' ? recorderOf(new RunRecord(run)) : undefined;
     },
 
     async find(id) {
@@ -118,4 +97,60 @@ export function createRunLog({ store, prompts, now, logger }: RunLogOptions): Wr
     settle: () => saver.settle(),
     close: () => saver.close(),
   };
+}
+
+/** Records one run, which is unsaved after each change. A class, because one is made for each chat. */
+class UnsavedRecorder implements RunRecorder {
+  readonly modelRequests: ModelRequestLog;
+  readonly #record: RunRecord;
+  readonly #entry: RunInMemory;
+  readonly #options: RecorderOptions;
+
+  constructor(record: RunRecord, options: RecorderOptions) {
+    this.#record = record;
+    this.#options = options;
+    const { run } = record;
+    this.#entry = options.unsaved.add(run);
+    options.saver.schedule();
+    const earlier = run.events.reduce((count, { type }) => count + (type === 'model.request' ? 1 : 0), 0);
+    this.modelRequests = new NumberedRequestLog(this, { now: options.now, earlier, prompts: this.#beginPrompts() });
+  }
+
+  record(event: ChatEvent): void {
+    const { run } = this.#record;
+    if (event.type === 'usage') run.usage = addUsage(run.usage, event.usage);
+    if (event.type !== 'run-event') return;
+    this.#record.add(event.event, this.#options.now());
+    this.#noteChange();
+  }
+
+  /** An event of a model request. */
+  addShort(event: RunEvent, characters: number): void {
+    const { now, logger } = this.#options;
+    this.#record.addShort(event, characters, now());
+    this.#noteChange();
+    logger.debug?.({ run_id: this.#record.run.id, data: event.data }, event.type);
+  }
+
+  end(ending: RunEnding): void {
+    this.#entry.hasEnded = true;
+    this.#record.end(ending, this.#options.now());
+    this.#noteChange();
+  }
+
+  #noteChange(): void {
+    // Whatever is unsaved will be saved, with all its changes.
+    if (this.#entry.isUnsaved) return;
+    this.#options.unsaved.noteChange(this.#entry);
+    this.#options.saver.schedule();
+  }
+
+  #beginPrompts(): PromptRecorder | undefined {
+    const { prompts, now } = this.#options;
+    return prompts?.begin(this.#record.run, () => {
+      const message = 'This run has more prompts and answers than are recorded. Further ones are left out.';
+      this.#record.add({ type: 'warning', data: { code: 'prompts_left_out', message } }, now());
+      this.#noteChange();
+    });
+  }
 }

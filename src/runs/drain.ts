@@ -39,7 +39,7 @@ export class Drain {
   }
 
   isClosedTo(callerId: string): boolean {
-    return this.#deletedKeys.has(callerId) || this.#deletedKeys.has(keyIdOf(callerId));
+    return this.#deletedKeys.size > 0 && (this.#deletedKeys.has(callerId) || this.#deletedKeys.has(keyIdOf(callerId)));
   }
 
   /** To be called whenever some work has ended. */

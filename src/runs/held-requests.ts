@@ -27,9 +27,15 @@ function weightOf(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 0;
   let weight = objectCharacters;
-  if (Array.isArray(value)) for (const child of value as unknown[]) weight += weightOf(child);
-  // Faster than `Object.values`.
-  else for (const name in value) weight += weightOf((value as Record<string, unknown>)[name]);
+  if (Array.isArray(value)) {
+    for (const child of value as unknown[]) weight += weightOf(child);
+    return weight;
+  }
+  // Faster than `Object.values`, and than a call for each text.
+  for (const name in value) {
+    const child = (value as Record<string, unknown>)[name];
+    weight += typeof child === 'string' ? child.length : weightOf(child);
+  }
   return weight;
 }
 

@@ -55,17 +55,20 @@ export function launchRun(
   const repeat = repeatWith?.({ sources, transcript });
   const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
   const modelRequests = stats.counting(recorder.modelRequests);
-  const ids = { runId, chatId, messageId, sessionId, model, ...(conversationId !== undefined && { conversationId }) };
-  const { whenOver } = end;
   const thoughts = new RunThoughts(services.thoughtSeals, caller.id, model);
   const run: RunContext = {
-    ...ids,
+    runId,
+    chatId,
+    conversationId,
+    messageId,
+    sessionId,
+    model,
     address,
     caller,
     readHeader,
     signal,
     calls,
-    whenOver,
+    whenOver: end.whenOver,
     suspension,
     repeat,
     transcript,

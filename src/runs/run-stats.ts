@@ -20,8 +20,8 @@ interface RunStatsOptions {
 /** Time, tokens and counts of one run, for its log line and the metrics. It sees every event, thousands in a long answer. */
 export class RunStats {
   readonly #options: RunStatsOptions;
-  /** The servers of the calls in progress, by call id. */
-  readonly #servers = new Map<unknown, string>();
+  /** The servers of the calls in progress, by call id. Absent until there is one. */
+  #servers: Map<unknown, string> | undefined;
   /** The client disconnected before the end of the answer. */
   isCutOff = false;
   #ending: RunEnding | undefined;
@@ -73,8 +73,8 @@ export class RunStats {
   }
 
   #noteServer({ type, data }: Pick<LoggedEvent, 'type' | 'data'>): void {
-    if (type === 'tool.call' && typeof data['server'] === 'string') this.#servers.set(data['id'], data['server']);
-    else if (type === 'tool.result') this.#servers.delete(data['id']);
+    if (type === 'tool.call' && typeof data['server'] === 'string') (this.#servers ??= new Map()).set(data['id'], data['server']);
+    else if (type === 'tool.result') this.#servers?.delete(data['id']);
   }
 
   #noteRunEvent(event: RunEvent): void {
@@ -84,7 +84,7 @@ export class RunStats {
       this.#noteServer(event);
     } else if (type === 'tool.result') {
       const { id, tool, error, duration_ms: durationMs } = data;
-      const server = this.#servers.get(id);
+      const server = this.#servers?.get(id);
       this.#noteServer(event);
       this.#options.metrics?.countCall({
         caller: this.#options.caller,
@@ -108,14 +108,18 @@ export class RunStats {
   }
 
   /** `rounds`: model requests, those of selections included. `tool_calls`: executed by the gateway or the browser. */
-  fields(): Record<string, number | undefined> {
+  fields(): Record<string, string | number | undefined> {
+    const { reported } = this.#tokens;
+    const error = this.#ending !== undefined && 'error' in this.#ending ? this.#ending.error : undefined;
     return {
       duration_ms: this.#elapsed(),
       first_token_ms: this.#firstTokenMs,
-      prompt_tokens: this.#tokens.reported?.prompt_tokens,
-      completion_tokens: this.#tokens.reported?.completion_tokens,
+      prompt_tokens: reported?.prompt_tokens,
+      completion_tokens: reported?.completion_tokens,
       rounds: this.#rounds,
       tool_calls: this.#toolCalls,
+      code: error?.code,
+      error: error?.message,
     };
   }
 }
@@ -144,10 +148,9 @@ export function logChat(log: ChatLog, stats: RunStats, chat: AnsweredChat): void
   const { ending, isCutOff } = stats;
   const { status } = chat;
   const fields = { ...chat, ...stats.fields() };
-  const error = ending !== undefined && 'error' in ending ? { code: ending.error.code, error: ending.error.message } : {};
-  if (isCutOff) log.info({ ...fields, ...error }, 'chat cut off');
-  else if (ending?.status === 'cancelled') log.info({ ...fields, ...error }, 'chat cancelled');
-  else if (status !== undefined && status >= 400 && status < 500) log.info({ ...fields, ...error }, 'chat refused');
-  else if (ending?.status === 'failed' || (status ?? 200) >= 500) log.warn({ ...fields, ...error }, 'chat failed');
+  if (isCutOff) log.info(fields, 'chat cut off');
+  else if (ending?.status === 'cancelled') log.info(fields, 'chat cancelled');
+  else if (status !== undefined && status >= 400 && status < 500) log.info(fields, 'chat refused');
+  else if (ending?.status === 'failed' || (status ?? 200) >= 500) log.warn(fields, 'chat failed');
   else log.info(fields, ending?.status === 'waiting' ? 'chat waits for approval' : 'chat answered');
 }

@@ -18,8 +18,9 @@ export class TokenTally {
 
   /** As the backends count, of all models. */
   get reported(): Usage | undefined {
-    const others = [...(this.#fallbacks?.values() ?? [])].flatMap(({ usage }) => usage ?? []);
-    return others.reduce<Usage | undefined>(addUsage, this.#named.usage);
+    let all = this.#named.usage;
+    for (const { usage } of this.#fallbacks?.values() ?? []) if (usage !== undefined) all = addUsage(all, usage);
+    return all;
   }
 
   get spent(): SpentTokens {

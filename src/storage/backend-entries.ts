@@ -2,6 +2,7 @@ import { GatewayError, unknownId } from '../core/errors.ts';
 import type { BackendConfig } from '../core/models/backend-config.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import type { MaybePromise } from '../shared/async/maybe-promise.ts';
+import { keepLast } from '../shared/keep-last.ts';
 
 /** Stored backends; every model list requests all of them. */
 const maxStored = 64;
@@ -32,7 +33,7 @@ interface BackendEntriesOptions {
 export function createBackendEntries({ registry, fixed }: BackendEntriesOptions): BackendEntries {
   let current = fixed;
 
-  function combine(stored: readonly BackendConfig[]): readonly BackendConfig[] {
+  const combine = keepLast((stored: readonly BackendConfig[]): readonly BackendConfig[] => {
     // The Ollama that is looked for where it usually is gives way.
     const isReplaced = ({ name }: BackendConfig): boolean => stored.some((one) => one.kind === 'ollama' || one.name === name);
     const configured = fixed.filter((backend) => backend.isExplicit || !isReplaced(backend));
@@ -41,7 +42,7 @@ export function createBackendEntries({ registry, fixed }: BackendEntriesOptions)
     const isSame = next.length === current.length && next.every((backend, index) => backend === current[index]);
     if (!isSame) current = next;
     return current;
-  }
+  });
 
   async function requireStored(name: string): Promise<BackendConfig> {
     const found = combine(await registry.listBackends()).find((backend) => backend.name === name);

@@ -69,6 +69,40 @@ describe('a line of the log', () => {
   });
 });
 
+describe('a line of a child logger', () => {
+  const fields = { run_id: 'r "1"', stream: false, status: 200, duration_ms: 1.25, left: Number.NaN, code: undefined, user: 'Zoë\u0007' };
+  const withoutTime = (text: string): string => text.replaceAll(/"time":"[^"]*"/g, '"time":""');
+
+  it('is written as the same fields without a child are, also once their names are known', () => {
+    const whole = logged((logger) => logger.warn({ reqId: 'q', caller: 'ada', ...fields }, 'ended'));
+    const lines = logged((logger) => {
+      for (let time = 0; time < 2; time += 1) {
+        const child = logger.child({ reqId: 'q' }) as Logger;
+        child.setBindings({ caller: 'ada' });
+        child.warn(fields, 'ended');
+      }
+    });
+    expect(withoutTime(lines)).toBe(withoutTime(whole + whole));
+    expect(whole).toContain('"status":200');
+  });
+
+  it.each(['Bearer CANARY-CANARY', 'sk-CANARYCANARY', 'https://ada:CANARY@host/?q=CANARY', '{\\"token\\":\\"CANARY\\"}'])(
+    'hides the secret of %s in each text',
+    (secret) => {
+      const names = ['reqId', 'path', 'caller', 'run_id', 'model', 'code', 'error', 'msg'];
+      const log = (logger: Logger): void => {
+        for (const name of [...names, ...names]) logger.child({ [name]: secret }).info({ text: secret, [name]: secret }, secret);
+      };
+      expect(logged(log)).toContain('[redacted]');
+      expect(logged(log)).not.toContain('CANARY');
+    },
+  );
+
+  it('is left out below the level', () => {
+    expect(logged((logger) => logger.child({ a: 1 }).debug({ b: 2 }, 'x'))).toBe('');
+  });
+});
+
 describe('a secret', () => {
   const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.Q0FOQVJZ';
   it.each<[string, (logger: Logger) => void]>([

@@ -1,13 +1,13 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { warningEvent } from '../../core/chat/caller-warning.ts';
+import { warningEvent, type CallerWarning } from '../../core/chat/caller-warning.ts';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { DataOf } from '../../core/chat/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { Conversation, RunContext } from '../../core/runs/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/async/emit.ts';
-import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { withRemedies } from '../../shared/refusals/with-remedies.ts';
 import { fileConsumersIn, untilConsumed } from '../messages/consume-files.ts';
 import { templateValues } from '../messages/expand-template.ts';
@@ -39,6 +39,7 @@ import { ShownText } from './shown-text.ts';
 const manyMessages = 1_000;
 
 interface AnswerOptions {
+  /** With the conversation of the request. */
   run: RunContext;
   services: ChatServices;
   /** What the first event says. Default: the run starts with the model of the request. */
@@ -55,17 +56,9 @@ interface AnswerOptions {
  */
 export async function answerChat(
   given: ChatRequest,
-  {
-    run: outerRun,
-    services,
-    announcement = { type: 'start', model: given.model, events: [] },
-    change,
-    shown = new ShownText(),
-  }: AnswerOptions,
+  { run, services, announcement = { type: 'start', model: given.model, events: [] }, change, shown = new ShownText() }: AnswerOptions,
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
-  const conversation: Conversation = { model: given.model, messages: given.messages, files: given.files };
-  const run: RunContext = { ...outerRun, conversation };
   const isLong = given.messages.length > manyMessages;
   if (isLong) await nextTick();
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
@@ -82,25 +75,23 @@ export async function answerChat(
 
   const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
-  const sources = continued === undefined ? (resumed?.sources ?? request.files.map(sourceOfFile)) : [];
-  const slow = emit([
-    ...startEvents(announcement, startData({ offer, run }, choice)),
-    ...[...(request.warnings ?? []), ...offer.warnings, ...(isPlain ? [] : warnings)].map(warningEvent),
-    ...(continued === undefined ? [] : [notRepeatedWarning(continued)]),
-    ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
-    ...sources.map((source): ChatEvent => ({ type: 'source', source })),
-  ]);
+  const begun = startEvents(announcement, startData({ offer, run }, choice));
+  addWarnings(begun, request.warnings);
+  addWarnings(begun, offer.warnings);
+  if (!isPlain) addWarnings(begun, warnings);
+  if (continued !== undefined) begun.push(notRepeatedWarning(continued));
+  if (resumed === undefined) offer.lists?.forEach((list) => begun.push({ type: 'tool-list', list }));
+  if (resumed === undefined) request.files.forEach((file) => begun.push({ type: 'source', source: sourceOfFile(file) }));
+  else if (continued === undefined) resumed.sources.forEach((source) => begun.push({ type: 'source', source }));
+  const slow = emit(begun);
   if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
   const preparing = prepareMessages(request, run, { services, variables, model, hasTools: !isPlain });
   const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
-  const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   if (isLong) await nextTick();
-  const files = contextOf(request.files);
-  const fileContext = files instanceof Promise ? await files : files;
-  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, fileContext, context);
-  const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
+  const adding = fileAdder(request, { model, services, variables });
+  const withFiles = untilConsumed(adding instanceof Promise ? await adding : adding, fileConsumersIn(offer));
   if (resumed !== undefined && continued === undefined) shown.noteEarlier(resumed.loop.messages.slice(resumed.loop.historyLength));
   const chat: PreparedChat = {
     request: prepared,
@@ -122,6 +113,24 @@ export async function answerChat(
   const slowAtEnd = emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
   if (slowAtEnd !== undefined) await slowAtEnd;
   return undefined;
+}
+
+function addWarnings(events: ChatEvent[], warnings: readonly CallerWarning[] = []): void {
+  if (warnings.length > 0) events.push(...warnings.map(warningEvent));
+}
+
+/** Adds the files of the request to a copy of the messages. */
+function fileAdder(
+  { files }: ChatRequest,
+  { model, services, variables }: Pick<PreparedChat, 'model' | 'services' | 'variables'>,
+): MaybePromise<PreparedChat['withFiles']> {
+  if (files.length === 0) return copyOf;
+  const options = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
+  return whenThere(contextOf(files), (context) => (messages: readonly ChatMessage[]) => injectFileContext(messages, context, options));
+}
+
+function copyOf(messages: readonly ChatMessage[]): ChatMessage[] {
+  return [...messages];
 }
 
 async function answerProbe({ runId }: RunContext, announcement: Announcement, emit: Emit<ChatEvent>): Promise<undefined> {
@@ -146,7 +155,7 @@ function requireOneChoice({ parameters }: ChatRequest): void {
   );
 }
 
-/** The mode of a run. A resumed run keeps its own. Warns if the model is known to refuse native calls. */
+/** The mode of a run. A resumed run keeps its own. Warns if there are tools, and the model is known to refuse native calls. */
 function chooseFor(
   chat: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>,
   mode: Mode,
@@ -155,7 +164,8 @@ function chooseFor(
   const { model, request } = chat;
   if (resumed !== undefined) return { choice: resumed, warnings: [] };
   const choice = chooseMode(mode, model);
-  if (mode !== 'auto' || recallNoTools(model, nativeRequest(chat)) === undefined) return { choice, warnings: [] };
+  if (mode !== 'auto' || chat.offer.tools.size === 0 || recallNoTools(model, nativeRequest(chat)) === undefined)
+    return { choice, warnings: [] };
   return { choice: withoutNativeCalls(choice), warnings: [noToolsWarning(request.model)] };
 }
 

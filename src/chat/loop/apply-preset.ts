@@ -7,7 +7,7 @@ import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.t
 export const presetDepth = 4;
 
 /** A request after its presets have been applied. */
-interface PresetRequest {
+export interface PresetRequest {
   request: ChatRequest;
   /** From the preset that the request names down to the one based on a model; empty for a plain model. */
   presets: PresetRecord[];

@@ -28,12 +28,16 @@ export function prepareMessages(
   return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }
 
-export function expandVariables(messages: readonly ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {
+/** The same messages where they have no instructions. */
+export function expandVariables(messages: ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {
+  if (!messages.some(isInstruction)) return messages;
   const budget = createTemplateBudget();
   const expand = (template: string): string => expandTemplate(template, variables, budget);
-  return messages.map((message) =>
-    message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
-  );
+  return messages.map((message) => (isInstruction(message) ? { ...message, content: expandContent(message.content, expand) } : message));
+}
+
+function isInstruction(message: ChatMessage): message is Extract<ChatMessage, { role: 'system' | 'developer' }> {
+  return message.role === 'system' || message.role === 'developer';
 }
 
 function expandContent(content: MessageContent, expand: (template: string) => string): MessageContent {

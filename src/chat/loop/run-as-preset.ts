@@ -8,7 +8,7 @@ import type { PresetFinder, PresetRecord } from '../../core/stores/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Announcement } from './announce-start.ts';
 import { answerChat } from './answer-chat.ts';
-import { applyPresets } from './apply-preset.ts';
+import { applyPresets, type PresetRequest } from './apply-preset.ts';
 import { handoffsLimit, requestAfterHandoff } from './hand-off.ts';
 import { configUpdate } from '../config/config-update.ts';
 import type { ChatServices } from './prepared-chat.ts';
@@ -51,34 +51,23 @@ export async function runAsPreset(
     answers(request);
     const applying = applyPresets(request, services.presets);
     let applied = applying instanceof Promise ? await applying : applying;
-    const presetIds = applied.presets.map(({ id }) => id);
-    const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
-    const acting = {
-      ...run,
-      preset: actingPreset(applied.presets),
-      presetIds,
-      approvalRule: strictestRule(run.approvalRule, rule),
-    };
+    const rule = strictestRule([request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval)]);
     const change = async (changes: ConfigChange, time: number): Promise<ChatRequest> => {
       request = await config.change(request, changes, time);
       answers(request);
       return (await applyPresets(request, services.presets)).request;
     };
     if (config.hasTools) {
-      const { toolIds, warnings } = await usableToolIds(applied.request, acting, services.tools);
+      const { toolIds, warnings } = await usableToolIds(applied.request, answeringAs(applied, rule, run), services.tools);
       if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }, services.now()) };
       if (announcement.type === 'start') announcement = { ...announcement, events: [...announcement.events, ...warnings] };
     }
+    const acting = answeringAs(applied, rule, run);
     const handoff = await answerChat(applied.request, { run: acting, services, announcement, change, shown }, emitNext);
     if (handoff === undefined) return;
     emitNext = handoff.separator.separate(emitNext);
     if (handoffs >= handoffsLimit) {
-      await emitNext([
-        { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: handoffsLimit } } },
-        { type: 'text', text: `The conversation was handed over ${handoffsLimit} times without an answer.` },
-        { type: 'finish', reason: 'stop' },
-        { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } },
-      ]);
+      await emitNext(endOfHandoffs(run));
       return;
     }
     const time = services.now();
@@ -86,6 +75,27 @@ export async function runAsPreset(
     request = await requestAfterHandoff(handoff, { ...request, approvalRule: rule }, services.presets);
     await config.handOff(handoff.preset, rule, time);
   }
+}
+
+/** The run while these presets answer. `rule`: what they and the request demand of approvals. */
+function answeringAs({ request, presets }: PresetRequest, rule: ApprovalRule, run: RunContext): RunContext {
+  const { model, messages, files } = request;
+  return {
+    ...run,
+    preset: actingPreset(presets),
+    presetIds: presets.map(({ id }) => id),
+    approvalRule: strictestRule([run.approvalRule, rule]),
+    conversation: { model, messages, files },
+  };
+}
+
+function endOfHandoffs({ runId }: RunContext): ChatEvent[] {
+  return [
+    { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: handoffsLimit } } },
+    { type: 'text', text: `The conversation was handed over ${handoffsLimit} times without an answer.` },
+    { type: 'finish', reason: 'stop' },
+    { type: 'run-event', event: { type: 'run.end', data: { run_id: runId, status: 'completed' } } },
+  ];
 }
 
 /** The entries of a list from an earlier request that are still known and allowed, and a warning for each other one. */
@@ -121,16 +131,18 @@ function warningOf({ code, message }: GatewayError): ChatEvent {
 
 /** The preset that the request names, including the tools and fallbacks that it inherits from its base presets. */
 function actingPreset(presets: readonly PresetRecord[]): PresetRecord | undefined {
-  const [first] = presets;
+  const first = presets[0];
+  if (first === undefined) return undefined;
   const tools = presets.find((preset) => preset.tools !== undefined)?.tools;
   const fallbacks = presets.find((preset) => preset.fallbacks !== undefined)?.fallbacks;
-  if (first === undefined || (first.tools === tools && first.fallbacks === fallbacks)) return first;
+  if (first.tools === tools && first.fallbacks === fallbacks) return first;
   return { ...first, ...(tools !== undefined && { tools }), ...(fallbacks !== undefined && { fallbacks }) };
 }
 
 /** Combines approval rules: a call needs approval if any of them demands it. */
-function strictestRule(...rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
+function strictestRule(rules: readonly (ApprovalRule | undefined)[]): ApprovalRule {
   if (rules.includes(true)) return true;
+  if (!rules.some(Boolean)) return false;
   const names = rules.flatMap((rule) => (typeof rule === 'object' ? rule : []));
   return names.length > 0 && names;
 }

@@ -39,9 +39,13 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
   return text + template.slice(end);
 }
 
+const noValues: ReadonlyMap<string, string> = new Map();
+
 /** Keys may be bare or in braces, as in Open WebUI's `variables` (`{{USER_NAME}}`). */
-export function templateValues(variables: Readonly<Record<string, string>>): Map<string, string> {
-  return new Map(Object.entries(variables).map(([key, value]) => [bareName(key), value]));
+export function templateValues(variables: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  const entries = Object.entries(variables);
+  if (entries.length === 0) return noValues;
+  return new Map(entries.map(([key, value]) => [bareName(key), value]));
 }
 
 /** No regular expression: trimming white space at the end with one takes quadratic time. */

@@ -104,7 +104,9 @@ export interface Proof {
 
 /** What refusals by the backend of one model have taught. */
 export interface ModelLessons {
-  /** The lessons that hold for this request. Costs next to nothing while nothing is remembered for the model. */
+  /** False: there is no lesson of any kind that holds for this request. */
+  mayRecall(request: ModelRequest): boolean;
+  /** The lessons that hold for this request. */
   recall(kind: LessonKind, request: ModelRequest): readonly Lesson[];
   /**
    * Remembers a lesson after the request has succeeded with this change.

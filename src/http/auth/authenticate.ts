@@ -195,10 +195,11 @@ function digest(text: string): Buffer {
 
 /** The key of a request: `Authorization: Bearer`, `x-api-key`, or Basic with the key as password. */
 export function tokenOf(headers: Credentials['headers']): string | undefined {
-  const authorization = single(headers['authorization']);
-  const [scheme, value] = authorization?.split(/\s+/, 2) ?? [];
-  if (scheme?.toLowerCase() === 'bearer' && value !== undefined && value !== '') return value;
-  if (scheme?.toLowerCase() === 'basic' && value !== undefined) {
+  const authorization = single(headers['authorization']) ?? '';
+  const bearer = /^bearer\s+(\S+)/i.exec(authorization)?.[1];
+  if (bearer !== undefined) return bearer;
+  const value = /^basic\s+(\S+)/i.exec(authorization)?.[1];
+  if (value !== undefined) {
     const pair = Buffer.from(value, 'base64').toString();
     const password = pair.slice(pair.indexOf(':') + 1);
     if (password !== '') return password;

@@ -46,8 +46,11 @@ declare module 'fastify' {
 export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit' | 'admitRead'>): void {
   app.decorateRequest('admission');
   function count(request: FastifyRequest, reply: FastifyReply): void {
-    if (isRead(request)) limiter.admitRead(request.caller);
-    else if (isCounted(request) && !isInterrupt(request)) admitRequest(request, reply, limiter);
+    const { method, body, routeOptions } = request;
+    const { url = '', config } = routeOptions;
+    if (isRead(method, url, body)) limiter.admitRead(request.caller);
+    else if (isCounted(method, url, body) && !(config.admitsInterrupts === true && isInterrupt(body)))
+      admitRequest(request, reply, limiter);
   }
   app.addHook('preHandler', (request, reply, done) => callWhenDone(() => count(request, reply), done));
 }
@@ -66,8 +69,8 @@ export function admitRequest(request: FastifyRequest, reply: FastifyReply, limit
   if (reply.raw.destroyed) end();
 }
 
-function isInterrupt({ routeOptions, body }: FastifyRequest): boolean {
-  return routeOptions.config.admitsInterrupts === true && isJsonObject(body) && ownValue(body, 'interrupt') === true;
+function isInterrupt(body: unknown): boolean {
+  return isJsonObject(body) && ownValue(body, 'interrupt') === true;
 }
 
 /** For work that continues after the answer: the request counts until the returned function is called. */
@@ -83,14 +86,12 @@ export function isCountedRoute(method: string, url: string): boolean {
   return method === 'POST' && findAccess(method, url) === 'user' && !freeRoutes.has(`${method} ${url}`);
 }
 
-function isCounted({ method, routeOptions, body }: FastifyRequest): boolean {
-  const { url = '' } = routeOptions;
+function isCounted(method: string, url: string, body: unknown): boolean {
   if (!isCountedRoute(method, url)) return false;
   return url !== '/mcp' || countedRpcMethods.has(rpcMethodIn(body));
 }
 
-function isRead({ method, routeOptions, body }: FastifyRequest): boolean {
-  const { url = '' } = routeOptions;
+function isRead(method: string, url: string, body: unknown): boolean {
   if (url === '/mcp') return method === 'POST' && readRpcMethods.has(rpcMethodIn(body));
   return readRoutes.has(`${method === 'HEAD' ? 'GET' : method} ${url}`);
 }

@@ -119,7 +119,9 @@ const shownCharacters = 60;
  * none, whatever else it says.
  */
 export function endOf(reason: string | undefined): AnswerEnd {
-  const word = plain((reason ?? '').split(':', 1)[0] ?? '').replace(/^finishreason/, '');
+  // As nearly all say it.
+  if (reason === 'stop' || reason === undefined) return 'success';
+  const word = plain(reason.split(':', 1)[0] ?? '').replace(/^finishreason/, '');
   if (word === '') return 'success';
   return ends.get(word) ?? (word.endsWith('error') ? 'broken' : 'unknown');
 }

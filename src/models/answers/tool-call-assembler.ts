@@ -95,6 +95,7 @@ export class ToolCallAssembler {
 
   /** The calls in the order in which they began, each with a unique id; calls without a name are dropped. */
   finish(): ToolCall[] {
+    if (this.#calls.length === 0) return [];
     const taken = new Set<string>();
     for (const call of this.#calls) if (call.name === '' && !hasNothing(call)) this.addLost(call.text);
     const calls = withoutRepeated(this.#calls.filter((call) => call.name !== ''));

@@ -57,6 +57,7 @@ interface Sought {
 }
 
 class BackendsCatalog implements ChangeableCatalog {
+  readonly #found = new WeakMap<ModelRecord, { source: CatalogBackend; model: FoundModel }>();
   readonly #memory: RefusalMemory;
   readonly #now: () => number;
   #backends: readonly BackendModels[] = [];
@@ -126,8 +127,12 @@ class BackendsCatalog implements ChangeableCatalog {
   /** As this caller sees it: a lesson may hold for one caller only. */
   #publicRecord(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): ModelRecord {
     const listed = { ...record, id: publicId(source, record.id) };
-    if (!this.#memory.holds({ backend: source.name, model: record.id }, 'tools', caller?.id)) return listed;
+    if (!this.#lacksTools(source, record, caller)) return listed;
     return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
+  }
+
+  #lacksTools({ name }: CatalogBackend, { id }: ModelRecord, caller: AskingCaller | undefined): boolean {
+    return this.#memory.holds({ backend: name, model: id }, 'tools', caller?.id);
   }
 
   #findListed(id: string, caller: AskingCaller | undefined): FoundModel | undefined {
@@ -145,7 +150,17 @@ class BackendsCatalog implements ChangeableCatalog {
     return undefined;
   }
 
+  /** The same object for the same record, unless a lesson says otherwise for this caller. */
   #toFound(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): FoundModel {
+    if (this.#lacksTools(source, record, caller)) return this.#newFound(source, record, caller);
+    const known = this.#found.get(record);
+    if (known?.source === source) return known.model;
+    const model = this.#newFound(source, record, caller);
+    this.#found.set(record, { source, model });
+    return model;
+  }
+
+  #newFound(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): FoundModel {
     const listed = this.#publicRecord(source, record, caller);
     const { backend, describe, embed, fallbacks } = source;
     const contextTokens = contextTokensOf(record);

@@ -61,9 +61,10 @@ const ownResponseFields = new Set([...gatewayFields, ...extensionFields]);
 export class CompletionReader {
   readonly #context: CompletionContext;
   readonly #choices = new Map<number, Choice>();
-  readonly #seenFields = new Set<string>();
+  /** Further fields of the response, if there are any. */
+  #seenFields: Set<string> | undefined;
   /** Further fields of any level that were counted in full. */
-  readonly #countedFields = new Set<string>();
+  #countedFields: Set<string> | undefined;
   #usage: Usage | undefined;
   #hasEmptyList = false;
 
@@ -82,8 +83,8 @@ export class CompletionReader {
    */
   get hasMessages(): boolean {
     if (this.#choices.size === 0 && this.#hasEmptyList && this.#usage !== undefined) return true;
-    const said = [...this.#choices.values()].map((choice) => choice.hasDelta || choice.hasEnd);
-    return this.#context.isWhole ? said.length > 0 && said.every(Boolean) : said.some(Boolean);
+    const choices = this.#choices.values();
+    return this.#context.isWhole ? this.#choices.size > 0 && choices.every(isSaid) : choices.some(isSaid);
   }
 
   /** `characters`: the length of the chunk's text. A complete response is bounded in bytes instead. */
@@ -91,14 +92,19 @@ export class CompletionReader {
     const groq = isJsonObject(payload['x_groq']) ? payload['x_groq']['usage'] : undefined;
     this.#usage = toUsage(payload['usage'] ?? groq) ?? this.#usage;
     const events: ModelEvent[] = [];
-    const fields = pickFields(payload, (key) => !ownResponseFields.has(key) && !this.#seenFields.has(key));
+    const fields = pickFields(payload, (key) => !ownResponseFields.has(key) && this.#seenFields?.has(key) !== true);
     if (fields !== undefined) {
+      this.#seenFields ??= new Set();
       for (const key of Object.keys(fields)) this.#seenFields.add(key);
       events.push({ type: 'extra', level: 'response', fields });
     }
     const choices = Array.isArray(payload['choices']) ? payload['choices'] : [];
     this.#hasEmptyList ||= Array.isArray(payload['choices']) && choices.length === 0;
-    for (const [position, wire] of choices.entries()) if (isJsonObject(wire)) this.#readChoice(wire, position, events);
+    let position = 0;
+    for (const wire of choices) {
+      if (isJsonObject(wire)) this.#readChoice(wire, position, events);
+      position += 1;
+    }
     this.#countFields(events, characters);
     return events;
   }
@@ -127,7 +133,8 @@ export class CompletionReader {
     const events: ModelEvent[] = [];
     const endings: ModelEvent[] = [];
     if (this.#choices.size === 0) this.#choiceAt(0);
-    const choices = [...this.#choices.values()].sort((a, b) => a.index - b.index);
+    const choices = [...this.#choices.values()];
+    if (choices.length > 1) choices.sort((one, other) => one.index - other.index);
     for (const { finish } of choices) requireEnded(finish, this.#context.client);
     for (const choice of choices) {
       const { splitter } = choice;
@@ -138,13 +145,16 @@ export class CompletionReader {
       const legacyCalls = choice.legacyCall?.finish() ?? [];
       const isLegacy = newCalls.length === 0 || (!newCalls.some(hasArguments) && legacyCalls.some(hasArguments));
       const calls = isLegacy ? legacyCalls : newCalls;
-      const thought = { ...choice.signature, ...choice.details?.fields() };
-      if (calls.length > 0 && Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
-      for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
+      if (calls.length > 0) {
+        const thought = { ...choice.signature, ...choice.details?.fields() };
+        if (Object.keys(thought).length > 0) events.push(at(choice.index, { type: 'thought', fields: thought }));
+        for (const call of calls) events.push(at(choice.index, { type: 'tool-call', call }));
+      }
       endings.push(...finishEvents(choice.finish, { hasCalls: calls.length > 0, choice: choice.index }));
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage });
-    return [...events, ...endings];
+    events.push(...endings);
+    return events;
   }
 
   #choiceAt(index: number): Choice | undefined {
@@ -176,13 +186,14 @@ export class CompletionReader {
    * those of a long answer are many times its text.
    */
   #countFields(events: readonly ModelEvent[], characters: number): void {
-    const names = events.flatMap((event) =>
-      event.type === 'extra' ? Object.keys(event.fields).map((key) => `${event.level} ${key}`) : [],
-    );
-    if (names.length === 0) return;
-    const isNew = names.some((name) => !this.#countedFields.has(name));
+    let names: string[] | undefined;
+    for (const event of events)
+      if (event.type === 'extra') (names ??= []).push(...Object.keys(event.fields).map((key) => `${event.level} ${key}`));
+    if (names === undefined) return;
+    const counted = (this.#countedFields ??= new Set());
+    const isNew = names.some((name) => !counted.has(name));
     this.#context.meter.add(isNew ? characters : Math.ceil(characters / 4));
-    for (const name of names) this.#countedFields.add(name);
+    for (const name of names) counted.add(name);
   }
 
   #isWanted(index: number): boolean {
@@ -251,8 +262,8 @@ export class CompletionReader {
     if (isWhole) {
       const split = splitReasoning(text, { isOpen, isCut: isCut(choice) });
       choice.splitter = split.splitter;
-      addPieces([{ type: 'reasoning', text: split.reasoning }], choice.index, events);
-      addPieces([{ type: 'text', text: split.text }], choice.index, events);
+      if (split.reasoning !== '') events.push(at(choice.index, { type: 'reasoning', text: split.reasoning }));
+      if (split.text !== '') events.push(at(choice.index, { type: 'text', text: split.text }));
       return;
     }
     choice.splitter = new ReasoningSplitter({ isOpen });
@@ -285,11 +296,7 @@ function readReasoning(delta: JsonObject): string {
 
 /** Some servers send the same reasoning under two field names: the first non-empty one counts. */
 function reasoningFieldOf(delta: JsonObject): string | undefined {
-  for (const field of reasoningFields) {
-    const value = delta[field];
-    if (typeof value === 'string' && value !== '') return field;
-  }
-  return undefined;
+  return reasoningFields.find((field) => typeof delta[field] === 'string' && delta[field] !== '');
 }
 
 const reasoningFields = ['reasoning_content', 'reasoning', 'thinking'] as const;
@@ -307,6 +314,11 @@ function readThinkingParts(content: JsonValue | undefined): string {
 
 function hasArguments(call: ToolCall): boolean {
   return call.arguments !== '{}';
+}
+
+/** It has a message, or says how it ended. */
+function isSaid(choice: Choice): boolean {
+  return choice.hasDelta || choice.hasEnd;
 }
 
 function isCut(choice: Choice): boolean {
@@ -333,7 +345,7 @@ function isThere(value: JsonValue | undefined): boolean {
 /** Keeps fields that have a value and are not nested so deep that serializing them would overflow the stack. */
 function pickFields(object: JsonObject, isWanted: (key: string) => boolean): JsonObject | undefined {
   let picked: [string, JsonValue][] | undefined;
-  for (const key of Object.keys(object)) {
+  for (const key in object) {
     if (!isWanted(key)) continue;
     const value = object[key];
     if (value === null || value === undefined || key === '__proto__' || isDeeperThan(value, limits.jsonDepth)) continue;

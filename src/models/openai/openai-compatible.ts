@@ -49,27 +49,31 @@ export function createOpenAiBackend(
     const { model, signal, completion } = request;
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
-    const expected = {
-      model,
-      caller,
-      toolNames: namesOf(request),
-      choices: choicesOf(request),
-      templates,
-      makeCallId: makeId,
-      isContinuation,
-    };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (received) => {
       const found = findKind(received, request.stream ? 'events' : undefined);
       const { kind, response } = found instanceof Promise ? await found : found;
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       const meter = new OutputLimit(client.name);
-      const newReader = (isWhole: boolean): CompletionReader => new CompletionReader({ client, meter, isWhole, ...expected });
+      const newReader = (isWhole: boolean): CompletionReader =>
+        new CompletionReader({
+          client,
+          model,
+          caller,
+          toolNames: namesOf(request),
+          choices: choicesOf(request),
+          templates,
+          makeCallId: makeId,
+          isContinuation,
+          meter,
+          isWhole,
+        });
       if (kind === 'events') return emitAnswer(new ChatStream(client, newReader), { body: response.body, emit });
       const reader = newReader(true);
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');
-      return emit([...events, ...reader.finish()]);
+      events.push(...reader.finish());
+      return emit(events);
     });
   }
 

@@ -14,19 +14,17 @@ const ownStreamOptions = new Set(['include_events']);
  * otherwise, and never to a backend that is known to refuse it.
  */
 export function toChatBody(request: ModelRequest): JsonObject {
-  const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(withoutDerivedList(request.parameters));
+  const { stream_options: streamOptions, ...body } = withoutOllamaOnly(withoutDerivedList(request.parameters));
+  body['model'] = request.model;
+  body['messages'] = request.messages.map((message) => toWireMessage(message));
+  body['stream'] = request.stream;
+  if (asksForUsage(request)) body['stream_options'] = { ...foreignStreamOptions(streamOptions), include_usage: true };
+  if (request.tools.length === 0 && request.callerTools.length === 0) return body;
+  if (request.toolChoice !== undefined) body['tool_choice'] = request.toolChoice;
+  if (request.parallelToolCalls !== undefined) body['parallel_tool_calls'] = request.parallelToolCalls;
   const own = toFunctionEntries(request.tools);
-  const tools = request.callerTools.length === 0 ? own : [...own, ...request.callerTools];
-  return {
-    ...parameters,
-    model: request.model,
-    messages: request.messages.map((message) => toWireMessage(message)),
-    stream: request.stream,
-    ...(asksForUsage(request) ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
-    ...(tools.length === 0 || request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
-    ...(tools.length === 0 || request.parallelToolCalls === undefined ? {} : { parallel_tool_calls: request.parallelToolCalls }),
-    ...(tools.length === 0 ? {} : { tools }),
-  };
+  body['tools'] = request.callerTools.length === 0 ? own : [...own, ...request.callerTools];
+  return body;
 }
 
 /**

@@ -20,7 +20,7 @@ export function toUsage(value: JsonValue | undefined): Usage | undefined {
 
 function cleanNumbers(object: JsonObject): JsonObject {
   const clean = { ...object };
-  for (const key of Object.keys(clean)) clean[key] = cleanNumber(clean[key]);
+  for (const key in clean) clean[key] = cleanNumber(clean[key]);
   return clean;
 }
 

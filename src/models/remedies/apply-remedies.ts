@@ -38,27 +38,30 @@ class RemediedBackend implements ModelBackend {
   readonly #backend: ModelBackend;
   readonly #remedies: readonly Remedy[];
   readonly #lessonsOf: (model: string) => ModelLessons;
+  readonly #maxRepeats: number;
 
   constructor(backend: ModelBackend, remedies: readonly Remedy[], lessonsOf: (model: string) => ModelLessons) {
     this.#backend = backend;
     this.#remedies = remedies;
     this.#lessonsOf = lessonsOf;
+    this.#maxRepeats = remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0);
   }
 
   answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     const lessons = this.#lessonsOf(request.model);
     const known = this.#recall(request, lessons);
-    const recognise = createRecogniser(this.#remedies);
+    let recognise: Recognise | undefined;
     return withRemedies(
       known === undefined ? noChanges : { recalled: known, made: known, learned: [] },
       (changes, emitNext: Emit<ModelEvent>) => this.#attempt(request, changes, emitNext),
       {
         emit,
-        maxRepeats: this.#remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0),
+        maxRepeats: this.#maxRepeats,
         ...(request.output !== undefined && { isAnswer: isSpoken }),
         remedy: async (error, changes): Promise<Changes | undefined> => {
           if (!(error instanceof GatewayError || error instanceof EmptyAnswer)) return undefined;
           const { made, recalled } = changes;
+          recognise ??= createRecogniser(this.#remedies);
           const steps = recognise(error, { request, sent: this.#changed(request, made), made, recalled });
           const [first] = steps;
           if (first === undefined) return undefined;
@@ -76,6 +79,7 @@ class RemediedBackend implements ModelBackend {
 
   /** The remembered lessons about this request, or about what others of them make of it; undefined if there are none. */
   #recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
+    if (!lessons.mayRecall(request)) return undefined;
     let found: readonly Lesson[] | undefined;
     let changed = request;
     for (const remedy of this.#remedies) {
@@ -118,9 +122,10 @@ class RemediedBackend implements ModelBackend {
 }
 
 type Failed = Omit<Refused, 'refusal' | 'repeats'>;
+type Recognise = (failure: GatewayError | EmptyAnswer, failed: Failed) => Learned[];
 
 /** Finds the remedy for each failure of one request, within the repeats that each remedy allows. Empty: there is none. */
-function createRecogniser(remedies: readonly Remedy[]): (failure: GatewayError | EmptyAnswer, failed: Failed) => Learned[] {
+function createRecogniser(remedies: readonly Remedy[]): Recognise {
   const repeats = new Map<Remedy, number>();
   let isGuessed = false;
   return (failure, failed) => {

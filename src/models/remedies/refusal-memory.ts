@@ -67,6 +67,7 @@ export class RefusalMemory implements LessonMemory {
 
   /** Whether something is remembered for everybody, or for all requests of this caller. */
   holds(model: ModelKey, kind: LessonKind, callerId?: string): boolean {
+    if (this.#groups.size === 0) return false;
     if (this.#entriesOf(groupKey(model, kind, everybody)).length > 0) return true;
     return callerId !== undefined && this.#entriesOf(groupKey(model, kind, oneCaller(callerId))).some(({ own }) => own === undefined);
   }
@@ -92,9 +93,14 @@ export class RefusalMemory implements LessonMemory {
     this.#forget(({ model }) => model.backend === name);
   }
 
+  /** Whether something may be remembered for this request. */
+  mayRecall({ origin }: ModelRequest): boolean {
+    return this.#groups.size > 0 || (origin !== undefined && this.#runs.has(origin));
+  }
+
   recall(model: ModelKey, kind: LessonKind, request: ModelRequest): readonly Lesson[] {
+    if (!this.mayRecall(request)) return noLessons;
     const ofRun = request.origin === undefined ? undefined : this.#runs.get(request.origin);
-    if (ofRun === undefined && this.#groups.size === 0) return noLessons;
     const found = new Map(this.#entriesOf(groupKey(model, kind, everybody)).map(({ lesson }) => [subjectKey(lesson), lesson]));
     const ofCaller = this.#entriesOf(groupKey(model, kind, oneCaller(callerIdOf(request))));
     const own = ofCaller.some((entry) => entry.own !== undefined) ? ownHashes(request, { kind }) : [];
@@ -203,6 +209,10 @@ class LessonsOfModel implements ModelLessons {
   constructor(memory: RefusalMemory, model: ModelKey) {
     this.#memory = memory;
     this.#model = model;
+  }
+
+  mayRecall(request: ModelRequest): boolean {
+    return this.#memory.mayRecall(request);
   }
 
   recall(kind: LessonKind, request: ModelRequest): readonly Lesson[] {

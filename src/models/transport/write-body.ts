@@ -45,11 +45,12 @@ const charactersPerTick = 256 * 1024;
 
 /** The JSON of a request's body. In place, `tools` comes last. */
 export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
+  if (!Array.isArray(body['tools']) || body['tools'].length === 0)
+    return hasMoreTextThan(body, inPlaceCharacters) ? writeInTurns(body) : JSON.stringify(body);
   const { tools, ...others } = body;
   if (hasMoreTextThan(others, inPlaceCharacters)) return writeInTurns(body);
-  if (!Array.isArray(tools) || tools.length === 0) return JSON.stringify(body);
   const text = JSON.stringify(others).slice(0, -1);
-  return `${text}${text === '{' ? '' : ','}"tools":[${entriesOf(tools)}]}`;
+  return `${text}${text === '{' ? '' : ','}"tools":[${entriesOf(Array.isArray(tools) ? tools : [])}]}`;
 }
 
 const entriesOf = keepFor((tools: readonly JsonValue[]): string =>

@@ -148,7 +148,6 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
   const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
   // Our own timers normally end the request first. The same for both, because undici would make a timer anew for each.
   const fallbackMs = checkTimeLimit(Math.max(firstByteTimeoutMs, idleTimeoutMs) + abandonedBodyMs);
-  const timeouts = { headersTimeout: fallbackMs, bodyTimeout: fallbackMs };
 
   const turns = limited.turnsAt(origin);
   const { caller = gatewayUser } = request;
@@ -169,12 +168,17 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
   try {
     const wait = turns.take(caller);
     if (wait !== undefined) await takeTurn(wait, receiver);
-    dispatch(limited.agent, { origin, path, method, headers: headers.flat, body: toBody(request.body), ...timeouts }, receiver);
+    const body = toBody(request.body);
+    dispatch(
+      limited.agent,
+      { origin, path, method, headers: headers.flat, body, headersTimeout: fallbackMs, bodyTimeout: fallbackMs },
+      receiver,
+    );
     const head = await receiver.head;
-    const answer = { status: head.status, headers: joinHeaders(head.headers) };
-    const refusal = refuseRedirect(answer, url, { ...headers, wantsIdentity: headers.wantsIdentity && request.takesCompressed !== true });
+    const answer = { status: head.status, headers: joinHeaders(head.headers), body: receiver };
+    const refusal = refuseRedirect(answer, url, request.takesCompressed === true ? { ...headers, wantsIdentity: false } : headers);
     if (refusal !== undefined) throw refusal;
-    return { ...answer, body: receiver };
+    return answer;
   } catch (error) {
     receiver.fail(error);
     if (request.signal.aborted) throw request.signal.reason;

@@ -50,6 +50,7 @@ export class FairQueue<Entry> {
 
   /** `mayServe`: groups that it refuses are passed over and keep their place. */
   shift(mayServe: (group: string) => boolean = () => true): Entry | undefined {
+    if (this.#size === 0) return undefined;
     const next = this.#groups.entries().find(([group]) => mayServe(group));
     const first = next?.[1].values().next().value;
     return next === undefined || first === undefined ? undefined : this.#serve(next, first, 0);
@@ -87,13 +88,17 @@ export class FairQueue<Entry> {
   #serve([group, owners]: [string, Map<string, Waiting<Entry>>], waiting: Waiting<Entry>, index: number): Entry | undefined {
     const [entry] = waiting.entries.splice(index, 1);
     this.#size -= 1;
-    // To the end of the order.
-    owners.delete(waiting.owner);
-    if (waiting.entries.length > 0) owners.set(waiting.owner, waiting);
-    this.#groups.delete(group);
-    if (owners.size > 0) this.#groups.set(group, owners);
+    toEnd(owners, waiting.owner, waiting.entries.length > 0 ? waiting : undefined);
+    toEnd(this.#groups, group, owners.size > 0 ? owners : undefined);
     return entry;
   }
+}
+
+/** To the end of the order, or out of it. One that is alone stays where it is. */
+function toEnd<Value>(order: Map<string, Value>, key: string, value: Value | undefined): void {
+  if (value !== undefined && order.size === 1) return;
+  order.delete(key);
+  if (value !== undefined) order.set(key, value);
 }
 
 /** One of each in turn, until none has any left. */

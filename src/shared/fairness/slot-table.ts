@@ -43,6 +43,11 @@ export class SlotTable<Value extends object> {
   }
 
   values(): Value[] {
-    return this.entries().map(([, value]) => value);
+    const values: Value[] = [];
+    for (const slot of this.#slots.values()) {
+      const value = this.#values[slot];
+      if (value !== undefined) values.push(value);
+    }
+    return values;
   }
 }

@@ -36,7 +36,8 @@ export function textIn(value: JsonValue | undefined): string {
 
 /** Stops at the first level too many. `JSON.parse` accepts millions of levels, but recursive code after it does not. */
 export function isDeeperThan(value: unknown, maxDepth: number): boolean {
-  let level: object[] = isContainer(value) ? [value] : [];
+  if (!isContainer(value)) return false;
+  let level: object[] = [value];
   for (let depth = 1; level.length > 0; depth += 1) {
     if (depth > maxDepth) return true;
     const next: object[] = [];

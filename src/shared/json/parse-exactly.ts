@@ -6,7 +6,8 @@ import { isJsonObject, type JsonValue } from './json.ts';
 const shortestRun = 16;
 
 /** Exponents of three digits may leave the range of a double. */
-const largeExponent = /\d[eE][+-]?\d{3,}/g;
+const largeExponents = /\d[eE][+-]?\d{3,}/g;
+const largeExponent = /\d[eE][+-]?\d{3}/;
 const numberHere = /\d[\d.]*(?:[eE][+-]?\d+)?/y;
 
 /**
@@ -101,7 +102,9 @@ function reviveNumber(_key: string, value: unknown, { source }: { source?: strin
  */
 export function losesDigits(text: string): boolean {
   for (let at = shortestRun - 1; at < text.length; at += shortestRun) {
-    if (!isDigitOrPoint(text.charCodeAt(at))) continue;
+    const code = text.charCodeAt(at);
+    // Most are letters, quotes or spaces.
+    if (code < 0x2e || code > 0x39 || !isDigitOrPoint(code)) continue;
     let start = at;
     while (isDigitOrPoint(text.charCodeAt(start - 1))) start -= 1;
     let end = at + 1;
@@ -109,7 +112,8 @@ export function losesDigits(text: string): boolean {
     if (end - start >= shortestRun && isInexact(text, { start, end })) return true;
     while (at + shortestRun < end) at += shortestRun;
   }
-  for (const { 0: found, index } of text.matchAll(largeExponent)) {
+  if (!largeExponent.test(text)) return false;
+  for (const { 0: found, index } of text.matchAll(largeExponents)) {
     let start = index;
     // Backwards from the exponent: a pattern for the whole number would begin anew at each digit of a long text of them.
     while (isDigitOrPoint(text.charCodeAt(start - 1))) start -= 1;

@@ -130,7 +130,7 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
       // A preset may add tools that no list names, such as `transfer_to_agent`.
       const bringsNone = request.toolServers.length === 0 && (request.mcpServers ?? []).length === 0;
       const wantsNone = request.toolIds?.length === 0 && bringsNone && run.preset === undefined;
-      return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run, to);
+      return request.purpose === 'task' || wantsNone ? noOffer : makeOffer(request, run, to);
     },
     async list(caller, signal): Promise<readonly ListedTool[]> {
       const enabled = (await list.permittedTo(caller)).filter(({ record }) => record.isEnabled);
@@ -142,6 +142,8 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     close: () => lists.close(),
   };
 }
+
+const noOffer: ToolOffer = { tools: new Map(), warnings: [] };
 
 function withWarnings(offer: ToolOffer, { fromSources, registered, requested }: Supplied, { listsMcpTools }: ChatRequest): ToolOffer {
   const warnings = [...warningsOf(fromSources), ...registered.warnings, ...warningsOf(requested)];

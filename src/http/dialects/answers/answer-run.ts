@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
@@ -8,7 +9,7 @@ import type { StartedRun } from '../../../runs/started-run.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import { forbidRetry, suppressErrorLine } from '../../errors/error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
-import { createPartialRunSummary } from './partial-run-summary.ts';
+import { PartialRunSummary } from './partial-run-summary.ts';
 import { errorOfRun } from './error-of-run.ts';
 import { isBeforeModel, streamReply } from './stream-reply.ts';
 
@@ -53,12 +54,11 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
       // After a complete answer there is nothing to abort.
       if (!isComplete) controller.abort(new DOMException('The client disconnected', 'AbortError'));
     });
-    const warn = createWarningLog(request, run.runId, loggedWarnings);
-    const partial = createPartialRunSummary(run.runId);
+    const partial = new PartialRunSummary(run.runId);
     const watch = (event: ChatEvent): void => {
       if (event.type === 'source') partial.note(event);
       if (event.type !== 'run-event') return;
-      warn(event);
+      if (event.event.type === 'warning') logWarning(request, { runId: run.runId, warning: event.event.data, logged: loggedWarnings });
       partial.note(event);
       if (event.event.type === 'tool.call' && !reply.raw.headersSent) forbidRetry(reply);
     };
@@ -114,15 +114,14 @@ async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<
 /** Beyond this number the set is cleared, and warnings may be logged again. */
 const maxLoggedWarnings = 1_000;
 
-/** Logs a run's warnings for the operator, each cause only once, because an unreachable server would fill the log. */
-export function createWarningLog({ log }: Pick<FastifyRequest, 'log'>, runId: string, logged: Set<string>): (event: ChatEvent) => void {
-  return (event) => {
-    if (event.type !== 'run-event' || event.event.type !== 'warning') return;
-    const { code, message } = event.event.data;
-    const cause = `${code} ${message}`;
-    if (logged.has(cause)) return;
-    if (logged.size >= maxLoggedWarnings) logged.clear();
-    logged.add(cause);
-    log.warn({ run_id: runId, code }, message);
-  };
+/** Logs a run's warning for the operator, each cause only once, because an unreachable server would fill the log. */
+export function logWarning(
+  { log }: Pick<FastifyRequest, 'log'>,
+  { runId, warning: { code, message }, logged }: { runId: string; warning: CallerWarning; logged: Set<string> },
+): void {
+  const cause = `${code} ${message}`;
+  if (logged.has(cause)) return;
+  if (logged.size >= maxLoggedWarnings) logged.clear();
+  logged.add(cause);
+  log.warn({ run_id: runId, code }, message);
 }

@@ -27,7 +27,7 @@ export interface CompletionOptions extends JsonObject {
 export function chatCompletionFormat(options: CompletionOptions, headers: IncomingHttpHeaders): AnswerFormat {
   return {
     stream: (head) => createChunkEncoder(head, options, isOpenWebUi(headers) ? createOpenWebUiEvents() : undefined),
-    collect: (head) => createCompletionCollector(head, options),
+    collect: (head) => new CompletionCollector(head, options),
   };
 }
 
@@ -157,6 +157,7 @@ function toWireReason(reason: FinishReason, { isLegacy }: CompletionOptions, has
 }
 
 interface CollectedChoice {
+  readonly index: number;
   text: string;
   reasoning: string;
   refusal: string;
@@ -167,64 +168,81 @@ interface CollectedChoice {
 }
 
 /** Collects events into one completion. */
-function createCompletionCollector({ runId, created, model: named }: AnswerHead, options: CompletionOptions): AnswerCollector {
-  const choices = new Map<number, CollectedChoice>();
-  const choiceAt = (index = 0): CollectedChoice => {
-    const known = choices.get(index);
-    if (known !== undefined) return known;
-    const fresh: CollectedChoice = { text: '', reasoning: '', refusal: '', toolCalls: [], finishReason: 'stop', delta: {}, fields: {} };
-    choices.set(index, fresh);
-    return fresh;
-  };
-  const own = new GatewayAnswerFields();
-  let model = named;
-  const response: JsonObject = {};
-  let usage: Usage | undefined;
+class CompletionCollector implements AnswerCollector {
+  readonly #head: AnswerHead;
+  readonly #options: CompletionOptions;
+  readonly #choices: CollectedChoice[] = [];
+  readonly #own = new GatewayAnswerFields();
+  readonly #response: JsonObject = {};
+  #model: string;
+  #usage: Usage | undefined;
 
-  function add(event: ChatEvent): void {
-    if (event.type === 'text') choiceAt(event.choice).text += event.text;
-    else if (event.type === 'reasoning') choiceAt(event.choice).reasoning += event.text;
-    else if (event.type === 'tool-call') choiceAt(event.choice).toolCalls.push(event.call);
-    else if (event.type === 'finish') choiceAt(event.choice).finishReason = event.reason;
-    else if (event.type === 'usage') usage = addUsage(usage, event.usage);
+  constructor(head: AnswerHead, options: CompletionOptions) {
+    this.#head = head;
+    this.#options = options;
+    this.#model = head.model;
+  }
+
+  add(event: ChatEvent): void {
+    if (event.type === 'text') this.#choiceAt(event.choice).text += event.text;
+    else if (event.type === 'reasoning') this.#choiceAt(event.choice).reasoning += event.text;
+    else if (event.type === 'tool-call') this.#choiceAt(event.choice).toolCalls.push(event.call);
+    else if (event.type === 'finish') this.#choiceAt(event.choice).finishReason = event.reason;
+    else if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
     else if (event.type === 'thought' || (event.type === 'extra' && event.level === 'delta')) {
-      const choice = choiceAt(event.choice);
+      const choice = this.#choiceAt(event.choice);
       Object.assign(choice.delta, event.fields);
       choice.refusal += refusalIn(event);
-    } else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
-    else if (event.type === 'extra') Object.assign(response, event.fields);
+    } else if (event.type === 'extra' && event.level === 'choice') Object.assign(this.#choiceAt(event.choice).fields, event.fields);
+    else if (event.type === 'extra') Object.assign(this.#response, event.fields);
     else {
-      if (event.type === 'run-event') model = modelThatAnswers(event.event) ?? model;
-      own.note(event);
+      if (event.type === 'run-event') this.#model = modelThatAnswers(event.event) ?? this.#model;
+      this.#own.note(event);
     }
   }
 
-  function body(): JsonObject {
-    choiceAt(0);
+  body(): JsonObject {
+    this.#choiceAt(0);
+    const { runId, created } = this.#head;
+    const choices = this.#choices.toSorted((one, other) => one.index - other.index);
     return {
       id: completionId(runId),
       object: 'chat.completion',
       created,
-      model,
-      choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice, options)),
-      ...(usage === undefined ? {} : { usage }),
-      ...response,
-      ...own.toJson(),
+      model: this.#model,
+      choices: choices.map((choice) => completedChoice(choice, this.#options)),
+      ...(this.#usage !== undefined && { usage: this.#usage }),
+      ...this.#response,
+      ...this.#own.toJson(),
     };
   }
 
-  return { add, body };
+  #choiceAt(index = 0): CollectedChoice {
+    const known = this.#choices.find((choice) => choice.index === index);
+    if (known !== undefined) return known;
+    const fresh: CollectedChoice = {
+      index,
+      text: '',
+      reasoning: '',
+      refusal: '',
+      toolCalls: [],
+      finishReason: 'stop',
+      delta: {},
+      fields: {},
+    };
+    this.#choices.push(fresh);
+    return fresh;
+  }
 }
 
-function completedChoice(index: number, choice: CollectedChoice, options: CompletionOptions): JsonObject {
-  const { text, reasoning, refusal, toolCalls, delta, fields, finishReason } = choice;
+function completedChoice(choice: CollectedChoice, options: CompletionOptions): JsonObject {
+  const { index, text, reasoning, refusal, toolCalls, delta, fields, finishReason } = choice;
   const [first] = toolCalls;
-  const calls = options.isLegacy === true && first !== undefined ? toFunctionCall(first) : { tool_calls: toolCalls.map(toWireCall) };
   const message: JsonObject = {
     role: 'assistant',
     content: text === '' && (first !== undefined || refusal !== '') ? null : text,
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-    ...(first !== undefined && calls),
+    ...(first !== undefined && (options.isLegacy === true ? toFunctionCall(first) : { tool_calls: toolCalls.map(toWireCall) })),
     ...delta,
     refusal: refusal === '' ? null : refusal,
   };

@@ -75,8 +75,11 @@ function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
 }
 
 function modelParameters(wire: JsonObject): JsonObject {
-  const { include_events: _ours, ...streamOptions } = isJsonObject(wire['stream_options']) ? wire['stream_options'] : {};
-  return { ...openParameters(wire, ['stream_options']), ...(Object.keys(streamOptions).length > 0 && { stream_options: streamOptions }) };
+  const parameters = openParameters(wire, ['stream_options']);
+  if (!isJsonObject(wire['stream_options'])) return parameters;
+  const { include_events: _ours, ...streamOptions } = wire['stream_options'];
+  if (Object.keys(streamOptions).length > 0) parameters['stream_options'] = streamOptions;
+  return parameters;
 }
 
 interface SortedTools {

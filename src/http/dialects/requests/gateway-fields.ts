@@ -137,12 +137,16 @@ export function toGatewayPart(body: GatewayFields): GatewayPart {
     sessionId: body.session_id ?? undefined,
     chatId: body.chat_id ?? undefined,
     messageId: body.id ?? undefined,
-    variables: Object.fromEntries(
-      Object.entries(body.variables ?? {}).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
-    ),
+    variables: body.variables ? toVariables(body.variables) : {},
     files: (body.files ?? []).flatMap(toFile),
     ...(body.params?.resume_failed === false && { resumesFailed: false }),
   };
+}
+
+function toVariables(variables: JsonObject): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
+  );
 }
 
 /** Whether a request names tools: it is never a hidden task then, whatever its messages look like. */
@@ -156,9 +160,13 @@ export function namesTools({
 
 /** Parameters for a backend that may get unknown fields, too: those in `params`, and those at the top level, which win, but for `others`. */
 export function openParameters(wire: JsonObject, others: readonly string[]): JsonObject {
-  const isForModel = ([key, value]: [string, unknown]): boolean =>
-    !extensionFields.has(key) && !parsedFields.has(key) && !others.includes(key) && value !== null && value !== undefined;
-  return { ...modelParams(wire['params']), ...Object.fromEntries(Object.entries(wire).filter(isForModel)) };
+  const open = modelParams(wire['params']);
+  for (const key in wire) {
+    const value = wire[key];
+    if (value === null || value === undefined || extensionFields.has(key) || parsedFields.has(key) || others.includes(key)) continue;
+    open[key] = value;
+  }
+  return open;
 }
 
 /** What `params` has for the model. */

@@ -15,10 +15,10 @@ export const chatFields = 256;
 export function requireBoundedBody(value: unknown, expected: string): JsonObject {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', `The body must be ${expected}.`);
   if (hasMoreKeys(value, chatFields)) throw new GatewayError('invalid_request', `The body has more than ${chatFields} fields.`);
-  for (const [key, field] of Object.entries(value)) {
+  for (const key in value) {
     // OpenAPI documents are deeper than chats, and have their own limit.
     const levels = key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth;
-    if (isDeeperThan(field, levels)) throw invalidField(key, `nested deeper than ${levels} levels`);
+    if (isDeeperThan(value[key], levels)) throw invalidField(key, `nested deeper than ${levels} levels`);
   }
   return value;
 }

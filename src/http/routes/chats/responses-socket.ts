@@ -12,10 +12,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/j
 import type { MaybePromise } from '../../../shared/async/maybe-promise.ts';
 import { parseJsonBody } from '../../body/parse-json-body.ts';
 import type { AnswerHead } from '../../dialects/answers/answer-format.ts';
-import { createWarningLog, type AnswerForm } from '../../dialects/answers/answer-run.ts';
+import { logWarning, type AnswerForm } from '../../dialects/answers/answer-run.ts';
 import type { AnswerStorage } from '../../dialects/answers/answer-storage.ts';
 import { errorOfRun } from '../../dialects/answers/error-of-run.ts';
-import { createPartialRunSummary } from '../../dialects/answers/partial-run-summary.ts';
+import { PartialRunSummary } from '../../dialects/answers/partial-run-summary.ts';
 import { responses } from '../../dialects/responses/responses.ts';
 import { responseFormat } from '../../dialects/responses/response-wire.ts';
 import { createLastResponse, type LastResponse } from '../../dialects/responses/stored/last-response.ts';
@@ -202,14 +202,14 @@ class ResponsesConnection {
     const created = started.created ?? Math.floor(this.#options.now() / 1_000);
     const head: AnswerHead = { runId: run.runId, requestId: id, created, now: this.#options.now, model, thoughts: run.thoughts };
     const encoder = format.stream(head);
-    const partial = createPartialRunSummary(run.runId);
-    const warn = createWarningLog({ log }, run.runId, this.#loggedWarnings);
+    const partial = new PartialRunSummary(run.runId);
     let hasBegun = false;
     try {
       await started.stream((events: readonly ChatEvent[]) => {
         let text = '';
         for (const event of events) {
-          warn(event);
+          if (event.type === 'run-event' && event.event.type === 'warning')
+            logWarning({ log }, { runId: run.runId, warning: event.event.data, logged: this.#loggedWarnings });
           partial.note(event);
           text += encoder.encode(event);
         }
