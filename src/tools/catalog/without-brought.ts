@@ -6,16 +6,13 @@ import type { Candidate } from '../definitions/tool-source.ts';
 /** Separates the parts of a name: clients put the name of the MCP server before the names of its functions. */
 const separator = /[^A-Za-z0-9]+/g;
 
-interface Brought {
-  /** Whether the client has put something before the name. */
-  isPrefixed: boolean;
-  wire: JsonObject;
-}
+/** Clients may cut longer descriptions. */
+const comparedCharacters = 200;
 
 /**
  * Leaves out functions that the request brings as its caller's own: the client has them from this gateway's `/mcp`, and a model that is offered a function
- * twice confuses the two. The client's stay, because it expects their calls. They are recognised by name and parameters, behind a prefix also by description.
- * Returns the same array if there are none.
+ * twice confuses the two. The client's stay, because it expects their calls. They are recognised by name, description and parameters: a function of the
+ * client's own may well have the same name. Returns the same array if there are none.
  */
 export function withoutBrought(candidates: readonly Candidate[], callerFunctions: readonly CallerFunction[]): readonly Candidate[] {
   if (callerFunctions.length === 0) return candidates;
@@ -39,8 +36,8 @@ const byWantedName = keepFor((candidates: readonly Candidate[]): NamedCandidates
 });
 
 /** By each end of a name that may be the name of a candidate: a client's own name may have millions of parts. */
-function broughtByName(callerFunctions: readonly CallerFunction[], longest: number): Map<string, Brought[]> {
-  const byName = new Map<string, Brought[]>();
+function broughtByName(callerFunctions: readonly CallerFunction[], longest: number): Map<string, JsonObject[]> {
+  const byName = new Map<string, JsonObject[]>();
   for (const { name, wire: entry } of callerFunctions) {
     const wire = isJsonObject(entry['function']) ? entry['function'] : {};
     const start = Math.max(0, name.length - longest - 1);
@@ -49,18 +46,22 @@ function broughtByName(callerFunctions: readonly CallerFunction[], longest: numb
     for (const end of ends) {
       const wanted = name.slice(end);
       const known = byName.get(wanted);
-      const one = { isPrefixed: end > 0, wire };
-      if (known === undefined) byName.set(wanted, [one]);
-      else known.push(one);
+      if (known === undefined) byName.set(wanted, [wire]);
+      else known.push(wire);
     }
   }
   return byName;
 }
 
-function isSame({ isPrefixed, wire }: Brought, candidate: Candidate): boolean {
+function isSame(wire: JsonObject, candidate: Candidate): boolean {
   const spec = candidate.spec ?? candidate.toTool(candidate.wanted).spec;
-  if (isPrefixed && wire['description'] !== spec.description) return false;
+  if (!isDescribedAlike(wire['description'], spec.description)) return false;
   return JSON.stringify(shapeOf(wire['parameters'] ?? {})) === JSON.stringify(shapeOf(spec.parameters));
+}
+
+function isDescribedAlike(written: JsonValue | undefined, description: string): boolean {
+  const [one, other] = [typeof written === 'string' ? written.trim() : '', description.trim()];
+  return one === other || (one.length >= comparedCharacters && other.startsWith(one.slice(0, comparedCharacters)));
 }
 
 /** The parts of a schema that survive a client's conversion: types, members, and which members are required. */

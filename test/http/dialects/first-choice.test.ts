@@ -16,7 +16,7 @@ const events: ChatEvent[] = [
 const head = { runId: 'run', requestId: 'request', created: 0, now: () => 0, model: 'm' };
 
 it.each<[string, AnswerFormat, end: string]>([
-  ['responses', responseFormat({ response: {} }), '"status":"completed","error":null'],
+  ['responses', responseFormat({ response: {} }), '"status":"completed","completed_at":0,"error":null'],
   ['messages', messageFormat({ showsThinking: true }), '"stop_reason":"end_turn"'],
   ['ollama', ollamaFormat('chat', {}), '"done_reason":"stop"'],
 ])('a dialect with one answer tells the first of several choices: %s', (_name, format, end) => {

@@ -43,7 +43,7 @@ describe('a tool server with https', () => {
   it('names its metadata at no address without it', async () => {
     const { peers, send, asked } = await securePeers({ resource: changed((json) => ({ ...json, resource: `${tools}/mcp` })) });
     peers.url = `${inClear(tools)}/mcp`;
-    await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/without https/);
+    await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/not https/);
     expect(asked).toEqual([tools]);
   });
 
@@ -52,7 +52,7 @@ describe('a tool server with https', () => {
       resource: changed((json) => ({ ...json, authorization_servers: [inClear(accounts)] })),
       metadata: changed((json) => ({ ...json, issuer: inClear(accounts) })),
     });
-    await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/without https/);
+    await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/not https/);
     expect(asked).not.toContain(inClear(accounts));
   });
 
@@ -60,7 +60,7 @@ describe('a tool server with https', () => {
     const { send, asked } = await securePeers({});
     const url = `${inClear(accounts)}/.well-known/openid-configuration`;
     const oauth = oauthClient({ send, signInOf: async () => ({ type: 'openIdConnect', scopes: [], url }) });
-    await expect(oauth.begin(oauthRecord(tools, { type: 'openapi' }), gatewayAddress, 'state')).rejects.toThrow(/without https/);
+    await expect(oauth.begin(oauthRecord(tools, { type: 'openapi' }), gatewayAddress, 'state')).rejects.toThrow(/not https/);
     expect(asked).toEqual([]);
   });
 });

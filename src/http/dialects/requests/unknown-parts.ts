@@ -22,7 +22,7 @@ export class UnknownParts {
 
   get warnings(): CallerWarning[] {
     return [...this.#found].map(([name, { path, count }]) => {
-      const others = count === 1 ? '' : ` So were ${count - 1} others of this type.`;
+      const others = count === 1 ? '' : ` ${count - 1} more of this type were left out too.`;
       return { code: 'part_left_out', message: `${path}: ${name} is an unknown type and was left out.${others}` };
     });
   }
