@@ -112,11 +112,18 @@ function meantAt(text: string, name: string): string[] {
   return [`<tool_call>${text}`, ...ends.map((end) => `[${text.slice(0, end)}]`)];
 }
 
-/** The arguments of every call of the function that the text may be meant to hold. */
+/**
+ * The arguments of every call of the function that the text may be meant to hold. Only this function is known here, so that the call of another one beside
+ * it looks like arguments that it has lost.
+ */
 function callsIn(text: string, target: ToolSpec): JsonObject[] {
   const parser = createToolCallParser({ tools: [target], isSelection: true });
   const pieces = [...parser.push(text), ...parser.flush({ isCut: false })];
-  return pieces.flatMap((piece) => (piece.type === 'call' && piece.name === target.name ? [piece.arguments] : []));
+  return pieces.flatMap((piece) => {
+    if (piece.type !== 'call' && piece.type !== 'damaged') return [];
+    if (piece.name !== target.name) return [];
+    return piece.type === 'call' ? [piece.arguments] : [{}];
+  });
 }
 
 /** The same for arguments that differ in order, white space, quotes or the type of a value alone, as one and the same call may in two forms. */
