@@ -171,7 +171,7 @@ describeInChromium('the preview of an address', () => {
     const site = await siteWith((path) => (path === '/very/own.spec' ? { body: documentWith('look') } : undefined));
     const { page, gateway } = await desk();
     await paste(page, site);
-    await dialog(page).getByRole('alert').getByText('Set "path" to that of the document').waitFor();
+    await dialog(page).getByRole('alert').getByText('Set "path" to the path of the document').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await dialog(page).getByLabel('Path of the OpenAPI document').fill('very/own.spec');
     await page.getByRole('button', { name: 'Add 1 function' }).click();
