@@ -213,7 +213,7 @@ export class AnswerReader {
     this.#emitter.emit({ at, reading: isWhole || reading.type !== 'entries' ? reading : noCall(reading.end), isBare: false });
   }
 
-  /** `at`: where the name before the key begins, or the key itself if no name stands there. */
+  /** `at`: the start of the name before the key, or of the key if there is no name. */
   #readKeyed(at: number, { open, enclosure }: Extract<Mark, { kind: 'key' }>): void {
     if (this.#input.startsWith(open, at)) return;
     this.#emitter.emit({ at, reading: this.#readBlock(at, at, enclosure), isBare: false });
@@ -250,7 +250,7 @@ export class AnswerReader {
     else if (this.#writer.isFresh) this.#readWhole(at, at, enclosure);
   }
 
-  /** Gemini's namespace is a mark as well, unless a sentence goes on behind the call. */
+  /** Gemini's namespace also counts as a mark, unless the sentence continues after the call. */
   #isGeminis(at: number, end: number): boolean {
     if (!this.#input.startsWith(`call:${geminiNamespace}`, at)) return false;
     const next = matchEnd(blanks, this.#input.text, end) ?? end;

@@ -9,8 +9,8 @@ export interface HeldText {
 }
 
 /**
- * Holds the text of a turn until it is known whether the turn is the answer. `isStreamed`: text that begins like JSON passes at once, because it most
- * likely is the answer, and whoever reads a stream wants it early.
+ * Holds the text of a turn until it is known whether the turn is the answer. `isStreamed`: text that begins like JSON is passed on at
+ * once, because it is most likely the answer, and readers of a stream want to see it early.
  */
 export function holdText(emit: Emit<ChatEvent>, isStreamed: boolean): HeldText {
   const held: ChatEvent[] = [];

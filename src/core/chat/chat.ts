@@ -46,7 +46,7 @@ export interface AssistantMessage {
   toolCalls: ToolCall[];
   /** The end of a textual `content` that functions have said while the calls ran, not the model. */
   said?: string;
-  /** The public id of the fallback that wrote it; absent: the model of the run, or nobody knows. Only its writer can read the thoughts in it. */
+  /** The public id of the fallback that wrote it. Absent if the run's own model did, or if it is unknown. Only the model that wrote it can read its thoughts. */
   writtenBy?: string;
   /** What the client has returned unread; absent once it is opened. */
   returned?: readonly ReturnedThought[];

@@ -167,7 +167,7 @@ export interface WaitingRunStore {
   decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
   /** Closes a run, so that it cannot be resumed; false when it is not open. `waitId`: only if it is still open in this suspension. */
   close(id: string, waitId?: string): Promise<boolean>;
-  /** Takes the failed run that was stored first under this key and has not expired at this time out of the store, so that nobody else can. */
+  /** Removes and returns the oldest failed run of this key that has not expired, so that only one request can claim it. */
   claimFailed(key: string, time: number): Promise<FailedRun | undefined>;
   /** The callers who have failed runs that have not expired at this time, and when the last of these expires. */
   callersWithFailed(time: number): Promise<{ callerId: string; expires: number }[]>;

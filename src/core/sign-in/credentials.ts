@@ -138,7 +138,7 @@ export interface OwnCredentials {
   /** What the next sign-in at this server has to ask for beyond the last one; undefined if nothing. */
   furtherScopes(caller: Caller, server: string): Promise<FurtherScopes | undefined>;
   /**
-   * Undefined for a server that asks nobody, or that the caller may not use. It is `missing` also while the server demands further scopes; a call that needs
+   * Undefined for a server that asks nobody, or that the caller may not use. It is also `missing` while the server demands further scopes; a call that needs
    * them waits, and the others use what there is.
    */
   stateOf(caller: Caller, server: string): Promise<ShownCredential['state'] | undefined>;

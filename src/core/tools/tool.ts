@@ -167,7 +167,7 @@ export interface ToolContext {
   status(text: string, log?: LogOrigin): Promise<void>;
   /** The same with an amount, and the total if it is known. */
   progress(done: number, total?: number): Promise<void>;
-  /** The idle time begins anew, and nobody is told: something outside of this process goes on. */
+  /** Restarts the idle timeout without an event: the call is still making progress outside of this process. */
   keepAlive(): void;
   /**
    * Streams text to the user, as part of the answer; resolves when it is delivered. Where there is no textual answer (a single function is invoked,

@@ -8,7 +8,7 @@ export const reasoningItems = 'reasoning_items';
 
 /**
  * An entry of `reasoning_items`: the output items of a turn, in order. The API accepts reasoning only before the item that followed it, so
- * messages and calls are placeholders for what the message itself contains. `characters`: of one of several messages, which are joined to one text.
+ * messages and calls are placeholders for what the message itself contains. `characters`: the length of one message, where several were joined into one text.
  */
 export type TurnItem =
   | { type: 'message'; phase?: string; characters?: number }

@@ -154,13 +154,13 @@ describe('an MCP App through the gateway', () => {
   });
 
   it('keeps interfaces apart if two servers give them the same URI', async () => {
-    const { client: connect, read } = await appGateway([server('home'), server('work')]);
+    const { client: connect, read } = await appGateway([server('home'), server('office')]);
     const client = await connect();
     const meta = await metaOf(client);
-    const uris = ['show', 'work_show'].map((name) => String((meta[name]?.['ui'] as { resourceUri?: string } | undefined)?.resourceUri));
-    expect(uris).toEqual(['ui://toolwharf/home/weather/view.html', 'ui://toolwharf/work/weather/view.html']);
+    const uris = ['show', 'office_show'].map((name) => String((meta[name]?.['ui'] as { resourceUri?: string } | undefined)?.resourceUri));
+    expect(uris).toEqual(['ui://toolwharf/home/weather/view.html', 'ui://toolwharf/office/weather/view.html']);
     for (const uri of uris) expect((await client.readResource({ uri })).contents).toMatchObject([{ uri }]);
-    expect(read).toEqual([`home.test ${view}`, `work.test ${view}`]);
+    expect(read).toEqual([`home.test ${view}`, `office.test ${view}`]);
     await expect(client.readResource({ uri: view })).rejects.toThrow('Resource not found');
   });
 

@@ -18,9 +18,9 @@ interface CompactRouteOptions {
 
 const task =
   'Summarize the conversation so far for an assistant that continues it and reads nothing else. Keep facts, names, numbers, identifiers, decisions, ' +
-  'results of calls, what the user asked for and what is still open. Answer with the summary alone, and do not answer the conversation.';
+  'results of calls, what the user asked for, and what remains to be done. Write only the summary; do not reply to the conversation.';
 
-/** What of a request the summary is made with. */
+/** The fields of a request that are used for the summary. */
 const taken = ['model', 'input', 'instructions', 'previous_response_id', 'prompt_cache_key', 'service_tier', 'params'] as const;
 
 /** `POST /v1/responses/compact`: a shorter conversation, for which the model writes a summary. No tool is run. */
