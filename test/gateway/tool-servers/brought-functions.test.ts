@@ -77,6 +77,7 @@ it.each<[what: string, tool: McpTool]>([
     'with other parameters',
     { name: 'price', description: 'price', inputSchema: { type: 'object', properties: { code: { type: 'string' } } } },
   ],
+  ['with another purpose', { name: 'price', description: 'Of last year', inputSchema: parameters }],
   ['with a longer name and another purpose', { name: 'old_price', description: 'Of last year', inputSchema: parameters }],
 ])('a function of the client %s is another one', async (_what, tool) => {
   const gateway = await shopGateway();
