@@ -70,7 +70,7 @@ export interface ActiveRunsOptions extends LaunchServices {
   acceptRequest?: (request: ChatRequest) => ChatRequest;
   /** All that gets the events of each run besides its client, innermost first. */
   stages?: readonly RunStage[];
-  /** For the requests of all active runs. Default: `mostHeldCharacters`. */
+  /** For all active runs together. Default: `mostHeldCharacters`. */
   heldCharacters?: number;
 }
 
@@ -101,7 +101,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
   }
 
   function launch(run: RunToLaunch): StartedRun {
-    const { entry, started } = launchRun(run, options, onEnd);
+    const { entry, started } = launchRun(run, options, { onEnd, hold: (held, characters) => running.hold(held, characters) });
     running.add(entry);
     return stages.reduce((staged, stage) => stage(staged, run), started);
   }

@@ -12,13 +12,13 @@ export interface RunningRun extends HeldRequest {
   end: RunEnd;
 }
 
-/** The active runs by their ids, and the memory that their requests take. */
+/** The active runs by their ids, and the memory that they take. */
 export class RunningRuns {
   readonly #runs = new SlotTable<RunningRun>();
   readonly #mostCharacters: number;
   #characters = 0;
 
-  /** `mostCharacters`: the most that all requests may have together. */
+  /** `mostCharacters`: the most that all runs may take together. */
   constructor(mostCharacters: number) {
     this.#mostCharacters = mostCharacters;
   }
@@ -63,6 +63,20 @@ export class RunningRuns {
     makeRoom(before, { callerId: caller.id, size }, this.#mostCharacters);
     this.#characters = before.reduce((sum, run) => sum + run.size, 0);
     return size;
+  }
+
+  /** Counts memory that a run takes besides its request; less than 0 gives it back. @throws GatewayError `overloaded` */
+  hold(run: RunningRun, characters: number): void {
+    // It was ended to make room.
+    if (run.size === 0) return;
+    const size = run.size + characters;
+    if (characters > 0 && this.#characters + characters > this.#mostCharacters) {
+      const others = this.#runs.values().filter((other) => other !== run);
+      makeRoom(others, { callerId: run.callerId, size }, this.#mostCharacters);
+      this.#characters = others.reduce((sum, other) => sum + other.size, run.size);
+    }
+    run.size = size;
+    this.#characters += characters;
   }
 
   /** Resolves with true when no run of this id is active, or with false after `timeoutMs`. */
