@@ -1,5 +1,5 @@
 import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
-import { GatewayError } from '../core/errors.ts';
+import { endCauseOf } from '../core/runs/end-cause.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
@@ -98,9 +98,10 @@ export function launchRun(
   }
 
   function onFailure(error: unknown): Promise<void> | undefined {
+    const cause = endCauseOf(error, signal);
     // Nobody repeats a request that they have cancelled or left.
-    const isOfBackend = error instanceof GatewayError && !signal.aborted;
-    return isOfBackend && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
+    const mayComeAgain = cause.type === 'error' && cause.error.code !== 'run_cancelled';
+    return mayComeAgain && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
   }
 
   function onRunEnd(ending: RunEnding): void {
