@@ -53,8 +53,8 @@ export interface ReturnedTurn {
  */
 export class Continuations {
   readonly #options: ContinuationOptions;
-  /** Resolves when the places of the turn before are stored. */
-  #placing: Promise<void> = Promise.resolve();
+  /** By the id of their note: resolves when the places before are stored. */
+  readonly #placing = new Map<string, Promise<void>>();
   /** Calls that are being stored: a second turn with the same ids must not replace the first. */
   readonly #arriving = new Set<string>();
 
@@ -171,11 +171,11 @@ export class Continuations {
     return texts.flatMap((text) => (text === undefined ? [] : (parseExactly(text) as CallPlace[])));
   }
 
-  /** One after the other, or one of two turns that end at the same time would be missing. */
+  /** Those of one note one after the other, or one of two turns that end at the same time would be missing. */
   async #addPlaces(caller: Caller, id: string, { added, store }: { added: readonly CallPlace[]; store: NoteStore }): Promise<void> {
-    const before = this.#placing;
+    const before = this.#placing.get(id);
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#placing = promise;
+    this.#placing.set(id, promise);
     await before;
     try {
       const { now, fallback, onFault } = this.#options;
@@ -189,6 +189,7 @@ export class Continuations {
         return placeIn(fallback);
       });
     } finally {
+      if (this.#placing.get(id) === promise) this.#placing.delete(id);
       resolve();
     }
   }

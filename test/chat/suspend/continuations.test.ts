@@ -228,3 +228,17 @@ it('leaves the event loop to others while it reads many large turns', async () =
   isOver = true;
   expect(ticks).toBeGreaterThan(4);
 });
+
+it('stores the places of a turn while those of another caller wait for the disk', async () => {
+  const notes = memoryNotes();
+  const isPlaces = (value: string): boolean => value.startsWith('[');
+  const save: typeof notes.save = (note, bounds) =>
+    note.callerId === 'bob' && isPlaces(note.value) ? new Promise(() => undefined) : notes.save(note, bounds);
+  const continuations = memoryContinuations({ store: { ...notes, save } });
+  const { promise: placed, resolve } = Promise.withResolvers<string>();
+  for (const caller of [bob, ann]) {
+    const saving = continuations.saveByPlace(caller, { seed: 'seed', question: 'question' }, turnOf([call('1')], executed('1')));
+    void saving.then(() => resolve(caller.id));
+  }
+  expect(await placed).toBe('ann');
+});
