@@ -245,6 +245,25 @@ describe('long conversations that are answered at the same time', () => {
     await expect.poll(() => [failed, runs.countRunning()]).toEqual([{ mallory2: 'overloaded' }, 3]);
   });
 
+  it('leave no room for what waits to begin, of whoever holds the most', async () => {
+    const { begin, failed, runs } = holding(12_000);
+    const wait = (callerId: string, size: number) => {
+      const controller = new AbortController();
+      return { signal: controller.signal, forget: runs.holdWaiting({ callerId, size, controller }) };
+    };
+    const first = wait('mallory', 5_000);
+    const second = wait('mallory', 5_000);
+    expect(() => wait('mallory', 5_000)).toThrow('too many of your long conversations');
+    begin('ada1', 3_000);
+    expect([first.signal.aborted, second.signal.reason]).toEqual([false, expect.objectContaining({ code: 'overloaded' })]);
+    second.forget();
+    first.forget();
+    first.forget();
+    begin('mallory1', 6_000);
+    await nextTick();
+    expect(failed).toEqual({});
+  });
+
   it('count with the results of their calls', async () => {
     const { runs } = startsWith(
       { heldCharacters: 12_000 },
