@@ -1,5 +1,6 @@
 import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import { isShutDown } from '../core/runs/end-cause.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
@@ -90,9 +91,11 @@ export function launchRun(
   }
 
   function onFailure(error: unknown): Promise<void> | undefined {
+    if (repeat === undefined || suspension?.isSuspended === true) return undefined;
+    if (isShutDown(signal)) return repeat.keep();
     // Nobody repeats a request that they have cancelled or left.
     const isOfBackend = error instanceof GatewayError && !signal.aborted;
-    return isOfBackend && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
+    return repeat.forgetTasks().then(() => (isOfBackend ? repeat.keep() : undefined));
   }
 
   function onRunEnd(ending: RunEnding): void {

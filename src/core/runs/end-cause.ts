@@ -22,3 +22,8 @@ export function endCauseOf(error: unknown, signal: AbortSignal): EndCause {
 export function errorThatEnded(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : error;
 }
+
+/** The gateway ends, which is neither the client's doing nor the backend's. */
+export function isShutDown({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof GatewayError && reason.code === 'server_shutting_down';
+}

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
@@ -26,7 +27,7 @@ interface State {
   says: string;
   /** A function that it calls after the first result. */
   second: string | undefined;
-  before: () => Promise<void>;
+  before: (signal: AbortSignal) => Promise<void>;
 }
 
 type Parts = NonNullable<Parameters<typeof testApp>[1]>;
@@ -44,7 +45,7 @@ async function shopOf({ called = 'order', ...parts }: Parts & { called?: string 
       yield { type: 'finish', reason: 'tool_calls' };
       return;
     }
-    await state.before();
+    await state.before(request.signal);
     request.signal.throwIfAborted();
     if (state.failures > 0) {
       state.failures -= 1;
@@ -293,6 +294,24 @@ it('continues until two minutes after the end of the failed run, also after a re
   expect((await restarted.ask({ chat_id: 'late' })).warnings).toEqual(['calls_not_repeated']);
   time += 2_000;
   expect((await restarted.ask()).warnings).toBeUndefined();
+});
+
+it('continues a run that a shutdown ended while its model was answering', async () => {
+  const waitingRuns = memoryWaitingRuns();
+  const config = { drainTimeoutMs: 50 };
+  const shop = await shopOf({ waitingRuns, config });
+  const reached = Promise.withResolvers<void>();
+  shop.state.before = async (signal) => {
+    reached.resolve();
+    await once(signal, 'abort');
+  };
+  const cutOff = shop.ask();
+  await reached.promise;
+  await shop[Symbol.asyncDispose]();
+  expect((await cutOff).status).toBe(503);
+  await using restarted = await shopOf({ waitingRuns });
+  expect(await restarted.ask()).toMatchObject({ text: `${line}\n\nDone.`, warnings: ['calls_not_repeated'] });
+  expect(restarted.orders()).toBe(0);
 });
 
 it('stores and looks for nothing unless a call that writes has run', async () => {
