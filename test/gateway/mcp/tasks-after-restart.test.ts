@@ -4,14 +4,17 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
+import type { SendOutbound } from '../../../src/core/outbound.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
-import { backendOf, listen, testApp } from '../../_support/build-app.ts';
+import { backendOf, listen, readChunks, testApp } from '../../_support/build-app.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { generatedBy } from '../../_support/scripted-model.ts';
 import { servedClients } from '../../http/dialects/parity/clients.ts';
-import { jsonResponse } from '../../tools/scripted-send.ts';
+import { documentWith, jsonResponse, scriptedSend } from '../../tools/scripted-send.ts';
+import { documentOf, serverOf } from '../gateway.ts';
 import { TaskServer, type Era } from './task-server.ts';
 
 /** A task outlives the gateway that began it. The next one takes it up when the request comes again. */
@@ -21,10 +24,23 @@ const line =
 
 type Parts = NonNullable<Parameters<typeof testApp>[1]>;
 
-/** Gateways over one data folder, one after the other. Their model calls `render` once, then says what it has read. */
-function gatewaysOver(server: TaskServer, { connection = {}, ...given }: Parts & { connection?: JsonObject } = {}) {
+interface Around {
+  /** Of the MCP server. */
+  connection?: JsonObject;
+  called?: string[];
+  /** What other servers answer. */
+  others?: ReturnType<typeof scriptedSend>;
+  servers?: ToolServerRecord[];
+}
+
+/** Gateways over one data folder, one after the other. Their model makes its calls once, then says what it has read. */
+function gatewaysOver(
+  server: TaskServer,
+  { connection = {}, called = ['render'], others = scriptedSend(), servers = [], ...given }: Parts & Around = {},
+) {
+  const send: SendOutbound = (request) => (request.url.startsWith('http://peer.test/') ? server.send(request) : others.send(request));
   const record = parseToolServerConnection({ id: 'peer', type: 'mcp', url: 'http://peer.test/mcp', ...connection }, 'file');
-  const registry = memoryRegistry([record]);
+  const registry = memoryRegistry([record, ...servers]);
   const folder = mkdtempSync(join(tmpdir(), 'tasks-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const asked: ModelRequest[] = [];
@@ -32,7 +48,7 @@ function gatewaysOver(server: TaskServer, { connection = {}, ...given }: Parts &
     asked.push({ ...request, messages: structuredClone(request.messages) });
     const results = request.messages.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content));
     if (results.length === 0) {
-      yield { type: 'tool-call', call: { id: 'call-1', name: 'render', arguments: '{}' } };
+      for (const [index, name] of called.entries()) yield { type: 'tool-call', call: { id: `call-${index}`, name, arguments: '{}' } };
       yield { type: 'finish', reason: 'tool_calls' };
       return;
     }
@@ -44,7 +60,7 @@ function gatewaysOver(server: TaskServer, { connection = {}, ...given }: Parts &
     async start() {
       const environment = { TOOLWHARF_SECRET: '0123456789abcdef0123456789abcdef', DRAIN_TIMEOUT_MS: '50', TOOLWHARF_DEMO: 'false' };
       const { waitingRuns, runs, connection: database } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'a secret' });
-      const app = await testApp(environment, { backends: [backendOf(model)], send: server.send, registry, waitingRuns, runs, ...given });
+      const app = await testApp(environment, { backends: [backendOf(model)], send, registry, waitingRuns, runs, ...given });
       const close = async (): Promise<void> => {
         await app.close();
         await database.close();
@@ -118,6 +134,44 @@ describe.each(servedClients.map((client) => ({ name: client.name, client })))('$
     expect([read.sources, read.warnings]).toEqual([['TOOL:peer/render'], ['calls_not_repeated']]);
     expect(callsOf(server)).toBe(1);
   });
+});
+
+it.each(['a shutdown', 'a crash'])('is followed after %s beside a call that has run, and before one that had not begun', async (how) => {
+  const server = new TaskServer('2026-07-28');
+  server.states = [{ status: 'working' }];
+  const others = scriptedSend({ 'http://disk.test/save': { saved: true }, 'http://clock.test/look': { time: 'noon' } });
+  const none = { type: 'object', properties: {} };
+  const servers = [serverOf('disk', documentOf({ save: none })), serverOf('clock', documentWith('look'))];
+  const gateways = gatewaysOver(server, { called: ['look', 'render', 'save'], others, servers });
+  const first = await gateways.start();
+  const cutOff = first.ask();
+  await untilFollowed(server);
+  if (how === 'a shutdown') await first.close();
+  const sentBefore = others.requests.map(({ url }) => url);
+  const second = await gateways.start();
+  server.states = [{ status: 'completed' }];
+  const answer = await second.ask({ stream: true, stream_options: { include_events: true } });
+  expect(sentBefore).toEqual(['http://clock.test/look']);
+  const text =
+    gateways.asked
+      .at(-1)
+      ?.messages.filter(({ role }) => role === 'tool')
+      .map(({ content }) => textOf(content)) ?? [];
+  expect(text.map((result) => /noon|Rendered|saved/u.exec(result)?.[0])).toEqual(['noon', 'Rendered', 'saved']);
+  expect(callsOf(server)).toBe(1);
+  const events = readChunks(answer.body).flatMap((chunk) => (typeof chunk === 'object' && chunk['event'] ? [chunk['event']] : []));
+  const shown = (events as { type: string; data: { tool?: string } }[]).filter(
+    ({ type }) => type === 'tool.call' || type === 'tool.result',
+  );
+  expect(shown.map(({ type, data }) => `${type} ${data.tool}`)).toEqual([
+    'tool.call render',
+    'tool.call save',
+    'tool.result render',
+    'tool.result save',
+  ]);
+  await cutOff;
+  // After a crash nothing runs on. This first gateway does.
+  expect(others.requests.filter(({ url }) => url.endsWith('/save'))).toHaveLength(how === 'a shutdown' ? 1 : 2);
 });
 
 it('is taken up again after a second restart', async () => {
