@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
@@ -9,6 +10,7 @@ import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
+import { serverPatienceMs } from '../../../src/tools/servers/registered-servers.ts';
 import { backendOf, listen, readChunks, testApp } from '../../_support/build-app.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { generatedBy } from '../../_support/scripted-model.ts';
@@ -57,7 +59,8 @@ function gatewaysOver(
   });
   return {
     asked,
-    async start() {
+    /** Gives a gateway that offers its tools, or is about to. */
+    async start({ isReady = true } = {}) {
       const environment = { TOOLWHARF_SECRET: '0123456789abcdef0123456789abcdef', DRAIN_TIMEOUT_MS: '50', TOOLWHARF_DEMO: 'false' };
       const { waitingRuns, runs, connection: database } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'a secret' });
       const app = await testApp(environment, { backends: [backendOf(model)], send, registry, waitingRuns, runs, ...given });
@@ -70,6 +73,8 @@ function gatewaysOver(
         app.server.inject({ method: 'POST', url, payload, headers: { ...headers, ...more } });
       const ask = (body: JsonObject = {}) =>
         post('/v1/chat/completions', { model: 'model', messages: [{ role: 'user', content: 'Render it.' }], ...body });
+      const list = () => app.server.inject({ method: 'GET', url: '/api/tools', headers });
+      if (isReady) await expect.poll(async () => (await list()).body).toContain('render');
       return { app, close, post, ask };
     },
   };
@@ -172,6 +177,21 @@ it.each(['a shutdown', 'a crash'])('is followed after %s beside a call that has 
   await cutOff;
   // After a crash nothing runs on. This first gateway does.
   expect(others.requests.filter(({ url }) => url.endsWith('/save'))).toHaveLength(how === 'a shutdown' ? 1 : 2);
+});
+
+it('is followed although its server takes longer to start than a chat waits for it', async () => {
+  const server = new TaskServer('2026-07-28');
+  server.states = [{ status: 'working' }];
+  const gateways = gatewaysOver(server);
+  const first = await gateways.start();
+  const cutOff = first.ask();
+  await untilFollowed(server);
+  await first.close();
+  await cutOff;
+  server.states = [{ status: 'completed' }];
+  server.answer = async ({ method }) => (method === 'tools/list' ? setTimeout(serverPatienceMs + 500, undefined) : undefined);
+  const second = await gateways.start({ isReady: false });
+  expect(textIn(await second.ask())).toMatch(`${line}\n\nRead: Rendered.`);
 });
 
 it('is taken up again after a second restart', async () => {
