@@ -118,7 +118,8 @@ class StoredRepeat implements RunRepeat {
   #checkpoint: (() => JsonObject) | 'as_before' | undefined;
   readonly #ran: Set<string>;
   #hasWritten: boolean;
-  #hasTasks = false;
+  /** The last storing of its tasks; absent if there is nothing to forget. */
+  #keepingTasks: Promise<boolean> | undefined;
 
   constructor(run: Parameters<FailedRuns['begin']>[0], behind: FailedRun | undefined, failedRuns: FailedRuns) {
     this.#run = run;
@@ -168,13 +169,15 @@ class StoredRepeat implements RunRepeat {
   async keepTasks(loop: JsonObject, ran: readonly string[]): Promise<boolean> {
     if (this.#run.request.resumesFailed === false) return false;
     const failure = { ran: [...new Set([...this.#ran, ...ran])], hasTasks: true as const };
-    this.#hasTasks = await this.#failedRuns.keep(await this.#asFailed(loop, failure));
-    return this.#hasTasks;
+    this.#keepingTasks = this.#asFailed(loop, failure).then((run) => this.#failedRuns.keep(run));
+    return this.#keepingTasks;
   }
 
   async forgetTasks(): Promise<void> {
-    if (!this.#hasTasks) return;
-    this.#hasTasks = false;
+    const keeping = this.#keepingTasks;
+    if (keeping === undefined) return;
+    this.#keepingTasks = undefined;
+    await keeping;
     await this.#failedRuns.forget(this.#storedId);
   }
 

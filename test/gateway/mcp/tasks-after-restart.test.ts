@@ -12,7 +12,7 @@ import { openStores } from '../../../src/storage/open-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { serverPatienceMs } from '../../../src/tools/servers/registered-servers.ts';
 import { backendOf, listen, readChunks, testApp } from '../../_support/build-app.ts';
-import { memoryRegistry } from '../../_support/memory-stores.ts';
+import { memoryRegistry, memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { generatedBy } from '../../_support/scripted-model.ts';
 import { servedClients } from '../../http/dialects/parity/clients.ts';
 import { documentWith, jsonResponse, scriptedSend } from '../../tools/scripted-send.ts';
@@ -253,6 +253,29 @@ it.each(['cancelled', 'left'])('is cancelled with a run that was %s, and not tak
   const second = await gateways.start();
   expect((await second.ask()).json()).not.toHaveProperty('warnings');
   expect(callsOf(server)).toBe(2);
+});
+
+it('is not taken up again if its run is cancelled while it is being stored', async () => {
+  const server = new TaskServer('2026-07-28');
+  server.states = [{ status: 'working' }];
+  const store = memoryWaitingRuns();
+  const saving = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const save: typeof store.save = async (run, bounds) => {
+    saving.resolve();
+    await released.promise;
+    return store.save(run, bounds);
+  };
+  const gateways = gatewaysOver(server, { waitingRuns: { ...store, save } });
+  const gateway = await gateways.start();
+  const asking = gateway.ask();
+  await saving.promise;
+  const listed = await gateway.app.server.inject({ method: 'GET', url: '/api/runs', headers });
+  await gateway.post(`/api/runs/${listed.json<{ data: { id: string }[] }>().data[0]?.id}/cancel`, {});
+  released.resolve();
+  await asking;
+  await expect.poll(() => server.methods()).toContain('tasks/cancel');
+  expect(await store.callersWithFailed(Date.now())).toEqual([]);
 });
 
 it('is cancelled with the gateway where the request says that it is not to be continued', async () => {
