@@ -23,7 +23,8 @@ export async function runToolCall(prepared: PreparedCall, settings: ToolCallSett
   let result: ToolCallResult | undefined;
   try {
     result = await runInSteps(prepared, { settings, scope, slot, supervision });
-    await scope.task?.settle(result);
+    const keeping = scope.task?.settle(result);
+    if (keeping !== undefined) await keeping;
     return result;
   } finally {
     release();
