@@ -23,7 +23,7 @@ export function errorThatEnded(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : error;
 }
 
-/** The gateway ends, which is neither the client's doing nor the backend's. */
-export function isShutDown({ aborted, reason }: AbortSignal): boolean {
-  return aborted && reason instanceof GatewayError && reason.code === 'server_shutting_down';
+/** The gateway stops, or needs the memory: the run was neither cancelled nor left. */
+export function isEndedByGateway({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof GatewayError && reason.code !== 'run_cancelled';
 }

@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, type CallToolResult, type ElicitRequestParams } from '@modelcontextprotocol/client';
-import { isShutDown } from '../../core/runs/end-cause.ts';
+import { isEndedByGateway } from '../../core/runs/end-cause.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { answerElicitation, mcpStatusCharacters } from './call-scope.ts';
@@ -40,14 +40,14 @@ interface FollowedTask {
 
 /**
  * Asks for a task until it has a result, in the rhythm that its server wants. The call's own limit of time without progress does not apply: each answer
- * says that the server still works on it. A call that ends before has its task cancelled, unless a shutdown ends it and its run is stored.
+ * says that the server still works on it. A call that ends before has its task cancelled, unless the gateway itself ends it and its run is stored.
  * @throws what the SDK throws, AnswerCutOff if nothing is known of the task any more, and the signal's reason
  */
 export async function followTask(created: McpTask, followed: FollowedTask): Promise<CallToolResult> {
   const { server, invocation, context } = followed;
   const isKept = (await invocation.task?.begin(storedTask(created))) === true;
   const cancel = (): void => {
-    if (isKept && isShutDown(invocation.run.signal)) return;
+    if (isKept && isEndedByGateway(invocation.run.signal)) return;
     const signal = AbortSignal.timeout(cancelMs);
     void server.connection
       .current()

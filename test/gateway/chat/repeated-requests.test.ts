@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { textOf } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
@@ -296,21 +295,35 @@ it('continues until two minutes after the end of the failed run, also after a re
   expect((await restarted.ask()).warnings).toBeUndefined();
 });
 
-it('continues a run that a shutdown ended while its model was answering', async () => {
+it('continues after a repetition that failed before it asked the model', async () => {
+  const registry = memoryRegistry(servers);
+  await using shop = await shopOf({ registry });
+  shop.state.failures = 1;
+  await shop.ask({ tool_ids: ['server:shop'] });
+  await registry.deleteToolServer('shop');
+  expect((await shop.ask({ tool_ids: ['server:shop'] })).answer.json()).toMatchObject({ error: { code: 'unknown_tool_id' } });
+  await registry.replaceToolServers(servers);
+  expect((await shop.ask({ tool_ids: ['server:shop'] })).warnings).toEqual(['calls_not_repeated']);
+  expect(shop.orders()).toBe(1);
+});
+
+it('continues a request that was cut off by a shutdown while the model answered', async () => {
   const waitingRuns = memoryWaitingRuns();
-  const config = { drainTimeoutMs: 50 };
-  const shop = await shopOf({ waitingRuns, config });
-  const reached = Promise.withResolvers<void>();
-  shop.state.before = async (signal) => {
-    reached.resolve();
-    await once(signal, 'abort');
-  };
-  const cutOff = shop.ask();
-  await reached.promise;
-  await shop[Symbol.asyncDispose]();
-  expect((await cutOff).status).toBe(503);
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  {
+    const shop = await shopOf({ waitingRuns, config: { drainTimeoutMs: 0 } });
+    shop.state.before = (signal) => {
+      resolve();
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    };
+    const cut = shop.ask();
+    await asked;
+    await shop.app.close();
+    expect((await cut).answer.json()).toMatchObject({ error: { code: 'server_shutting_down' } });
+    expect(shop.orders()).toBe(1);
+  }
   await using restarted = await shopOf({ waitingRuns });
-  expect(await restarted.ask()).toMatchObject({ text: `${line}\n\nDone.`, warnings: ['calls_not_repeated'] });
+  expect((await restarted.ask()).warnings).toEqual(['calls_not_repeated']);
   expect(restarted.orders()).toBe(0);
 });
 

@@ -8,11 +8,10 @@ import type { ModelRequest } from '../../../src/core/models/model.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { serverPatienceMs } from '../../../src/tools/servers/registered-servers.ts';
 import { backendOf, listen, readChunks, testApp } from '../../_support/build-app.ts';
-import { memoryRegistry, memoryWaitingRuns } from '../../_support/memory-stores.ts';
+import { memoryRegistry, memoryWaitingRuns, openStores } from '../../_support/memory-stores.ts';
 import { generatedBy } from '../../_support/scripted-model.ts';
 import { servedClients } from '../../http/dialects/parity/clients.ts';
 import { documentWith, jsonResponse, neverAnswers, scriptedSend } from '../../tools/scripted-send.ts';
@@ -66,7 +65,7 @@ function gatewaysOver(
         return request.url.startsWith('http://peer.test/') ? server.send(request) : others.send(request);
       };
       const environment = { TOOLWHARF_SECRET: '0123456789abcdef0123456789abcdef', DRAIN_TIMEOUT_MS: '50', TOOLWHARF_DEMO: 'false' };
-      const { waitingRuns, runs, connection: database } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'a secret' });
+      const { waitingRuns, runs, database } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'a secret' });
       const app = await testApp(environment, { backends: [backendOf(model)], send, registry, waitingRuns, runs, ...given });
       const close = async (): Promise<void> => {
         await app.close();
