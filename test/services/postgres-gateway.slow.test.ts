@@ -128,4 +128,39 @@ describeUnless(missingPostgres, 'a gateway on PostgreSQL', () => {
     await once(none.child, 'exit');
     expect(none.printed()).toContain('TOOLWHARF_SECRET: is required with PostgreSQL');
   });
+
+  it('moves in from a file with all that it has, and back; a copy never replaces data', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolwharf-'));
+    folders.push(folder);
+    const file = `sqlite:${join(folder, 'toolwharf.db')}`;
+    const before = await start(file, { STORE_CHATS: 'true' });
+    const { body: made } = await before.ask('POST', '/api/keys', { name: 'ada', role: 'user' });
+    const key = String(made['key']);
+    await before.ask('POST', '/api/presets', { id: 'clerk', base_model: 'demo' });
+    const answered = await before.ask('POST', '/v1/chat/completions', chat, key);
+    const url = await server.newDatabase();
+    const copy = async (from: string, to: string): Promise<string> => {
+      const child = spawn(process.execPath, [program, 'copy-database', from, to], {
+        cwd: folder,
+        env: { ...process.env, TOOLWHARF_SECRET: secret },
+      });
+      let text = '';
+      for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+      await once(child, 'close');
+      return text;
+    };
+    expect(await copy(file, url)).toContain('Another toolwharf serves from the database');
+    before.process.kill('SIGTERM');
+    await once(before.process, 'exit');
+    expect(await copy(file, url)).toMatch(/keys +1\n[^]*presets +1\n[^]*chats +1\n[^]*Copied/);
+    expect(await copy(file, url)).toContain('has data already');
+
+    const after = await start(url, { STORE_CHATS: 'true' });
+    expect(await after.ask('GET', `/v1/chat/completions/${String(answered.body['id'])}`, undefined, key)).toMatchObject({ status: 200 });
+    expect((await after.ask('GET', '/api/presets')).body).toMatchObject({ data: [{ id: 'clerk' }] });
+    expect(await after.ask('POST', '/v1/chat/completions', chat, key)).toMatchObject({ status: 200 });
+    after.process.kill('SIGTERM');
+    await once(after.process, 'exit');
+    expect(await copy(url, `sqlite:${join(folder, 'again.db')}`)).toMatch(/chats +2\n[^]*Copied/);
+  });
 });
