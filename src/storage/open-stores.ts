@@ -31,6 +31,7 @@ interface StoresOptions {
   now?: (() => number) | undefined;
   /** See `RegistryOptions`. */
   cacheMs?: number;
+  staleMs?: number | undefined;
 }
 
 export interface Stores {
@@ -50,10 +51,10 @@ export interface Stores {
 }
 
 /** All stores of one database. */
-export function createStores(database: Database, { secret, now = Date.now, cacheMs = 0 }: StoresOptions): Stores {
+export function createStores(database: Database, { secret, now = Date.now, cacheMs = 0, staleMs }: StoresOptions): Stores {
   const createNotes = (kind: NoteKind): NoteStore => createNoteStore(database, secret, kind);
   return {
-    registry: createRegistry(database, { secret, now, cacheMs }),
+    registry: createRegistry(database, { secret, now, cacheMs, staleMs }),
     runs: createRunStore(database),
     waitingRuns: createWaitingRunStore(database, secret),
     noteStores: {

@@ -168,15 +168,16 @@ describeUnless(missingPostgres, 'the stores on PostgreSQL', () => {
   });
 
   it('one gateway without Redis keeps another away, until it ends', async () => {
-    const release = await database.lockForOne();
-    await expect(database.lockForOne()).rejects.toMatchObject({
+    const ignore = (): void => undefined;
+    const release = await database.lockForOne(ignore);
+    await expect(database.lockForOne(ignore)).rejects.toMatchObject({
       code: 'storage_unavailable',
-      message: expect.stringContaining('REDIS_URL'),
+      message: expect.stringContaining('Another toolwharf'),
     });
     await release();
     await expect
       .poll(() =>
-        database.lockForOne().then(
+        database.lockForOne(ignore).then(
           (free) => free().then(() => 'free'),
           () => 'taken',
         ),

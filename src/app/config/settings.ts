@@ -15,7 +15,7 @@ import {
   keyOrEmpty,
   listOf,
   oneOf,
-  sqliteAddress,
+  databaseAddress,
   templateWith,
   text,
   wholeNumber,
@@ -135,9 +135,9 @@ export const settingTable = {
   },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',
-    parse: sqliteAddress,
+    parse: databaseAddress,
     isSecret: true,
-    meaning: 'the database, as `sqlite:<file>`',
+    meaning: 'the database: `sqlite:<file>`, or `postgres://user:password@host/database` ([PostgreSQL](operations.md#postgresql))',
   },
   STORE_CHATS: {
     field: 'storeChats',
