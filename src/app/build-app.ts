@@ -28,6 +28,7 @@ import { createSignIns } from '../tools/credentials/sign-ins.ts';
 import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage, type Storage } from './compose/compose-storage.ts';
 import type { Stores } from '../storage/open-stores.ts';
+import { composeTracing } from './compose/compose-tracing.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
@@ -81,6 +82,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const metrics = createPrometheusMetrics();
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server), metrics });
   const { send, keySet } = egress;
+  const tracing = await composeTracing(context, send);
   const changes = createOfferChanges();
   const storage = composeStorage(context, { stores: parts.stores, send, changes });
   const { registry, presets } = storage;
@@ -127,6 +129,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     relay,
     credentials: tools.credentials,
     metrics: countingBoth(metrics, usage),
+    tracing,
   });
   const { endAllOf } = runs;
   const { runLog } = approvals;
@@ -146,7 +149,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const limiter = createRateLimiter({ now, elapsed, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
-  const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
+  const server = await createServer({ logger, authenticator, limiter, metrics, tracing, bodyLimitBytes, corsOrigins, stallMs, now, newId });
   observeState(metrics, { runs: runs.runs, relay, storage, now });
   const { settings = [], unknownVariables = [] } = parts;
   const examine = createExaminer({
@@ -206,6 +209,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       await extensions.close();
       await relay.close();
       await server.close();
+      await tracing?.close();
       await runLog.close();
       await usage.close();
       await bus.close();

@@ -8,6 +8,7 @@ import type { AskClient } from '../user-input/elicitation.ts';
 import type { PresetRecord } from '../stores/preset.ts';
 import type { ModelRequestLog } from '../models/model-request-log.ts';
 import type { ThoughtSealer } from '../chat/thought.ts';
+import type { TraceOfRun } from './trace.ts';
 import type { RecordedRequest } from './recorded-request.ts';
 
 /** The run, as every part of the program that works on it sees it. */
@@ -58,6 +59,8 @@ export interface RunContext {
   readonly transcript?: ChatMessage[] | undefined;
   /** Absent when a single function is invoked. */
   readonly thoughts?: ThoughtSealer;
+  /** Absent if nothing is traced. */
+  readonly trace?: TraceOfRun | undefined;
   /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
   /** Where requests to tool servers are added, for a caller who may see their addresses and asks for it. */
