@@ -21,10 +21,10 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Tracing } from '../../core/runs/trace.ts';
 import { waitAtMost } from '../../shared/async/wait-for.ts';
 import { CallSpan } from './call-span.ts';
-import type { ModelMetrics } from './model-request-trace.ts';
+import { ModelMeter } from './model-meter.ts';
 import { metrics as metricNames, names } from './names.ts';
 import { OtlpDelivery } from './otlp-delivery.ts';
-import { RunSpans } from './run-trace.ts';
+import { createRunTrace } from './run-trace.ts';
 import { contextOf, headersBelow } from './trace-context.ts';
 import type { OtlpTarget, TracingSettings } from './tracing-settings.ts';
 
@@ -61,10 +61,12 @@ export function createTracing({ settings, version, send, elapsed, logger }: Trac
   });
   const meters = settings.metrics && meterProvider(settings.metrics, resource, delivery);
   const tracer = provider.getTracer('toolwharf', version);
-  const services = { tracer, metrics: meters && modelMetrics(meters, version), hasContents: settings.hasContents, elapsed };
+  const meter = meters && new ModelMeter(meters.getMeter('toolwharf', version));
+  const { isParentBased, hasContents } = settings;
+  const services = { tracer, meter, isParentBased, hasContents, elapsed };
   return {
     beginRequest: (request) => beginRequest(tracer, request),
-    beginRun: (run) => new RunSpans(run, services),
+    beginRun: (run) => createRunTrace(run, services),
     beginCall: (call) => new CallSpan(call, tracer),
     async close() {
       const closed = Promise.allSettled([provider.shutdown(), meters?.shutdown()]).then(() => delivery.whenDelivered());
@@ -96,15 +98,6 @@ function meterProvider(target: OtlpTarget, resource: Resource, delivery: OtlpDel
   return new MeterProvider({ resource, readers: [new PeriodicExportingMetricReader({ exporter, ...intervals })], views });
 }
 
-function modelMetrics(provider: MeterProvider, version: string): ModelMetrics {
-  const meter = provider.getMeter('toolwharf', version);
-  const { tokens, duration } = metricNames;
-  return {
-    tokens: meter.createHistogram(tokens.name, { unit: tokens.unit, description: 'Number of input and output tokens used' }),
-    duration: meter.createHistogram(duration.name, { unit: duration.unit, description: 'GenAI operation duration' }),
-  };
-}
-
 function isJson({ contentType }: OtlpTarget): boolean {
   return contentType === 'application/json';
 }
@@ -125,7 +118,7 @@ function beginRequest(
 ): ReturnType<Tracing['beginRequest']> {
   const name = route === undefined ? method : `${method} ${route}`;
   const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, contextOf(readHeader));
-  span.setAttributes({ [names.requestMethod]: method, [names.path]: path });
+  if (span.isRecording()) span.setAttributes({ [names.requestMethod]: method, [names.path]: path });
   return {
     headers: headersBelow(span),
     end({ route: matched, status }) {

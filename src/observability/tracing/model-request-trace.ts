@@ -1,87 +1,98 @@
-import { SpanStatusCode, type Attributes, type Histogram, type Span } from '@opentelemetry/api';
+import { SpanStatusCode, type Attributes, type Span } from '@opentelemetry/api';
 import type { ChatEvent, ToolCall, Usage } from '../../core/chat/chat.ts';
 import type { AnswerFault, AnswerLog, SentPrompt } from '../../core/models/model-request-log.ts';
 import type { TraceHeaders } from '../../core/outbound.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { inputMessages, outputMessages } from './contents.ts';
+import type { ModelMeter } from './model-meter.ts';
 import { names } from './names.ts';
 
-/** The GenAI client metrics; undefined: none are sent. */
-export interface ModelMetrics {
-  tokens: Histogram;
-  duration: Histogram;
-}
-
-export interface TracedModelRequest {
-  /** Not recording: it is not sampled, and only counted. */
-  span: Span;
-  trace: TraceHeaders;
-  metrics: ModelMetrics | undefined;
-  sent: SentPrompt;
-  provider: string | undefined;
-  hasContents: boolean;
+/** What all requests share. */
+export interface Measuring {
+  /** Undefined: no metrics are sent. */
+  meter: ModelMeter | undefined;
   /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
+}
+
+export interface MeasuredRequest {
+  trace: TraceHeaders;
+  model: string;
+  provider: string | undefined;
+  log: AnswerLog | undefined;
+}
+
+/** Measures one model request, and says what it is sent with. A class, like the next, because one is made for each. */
+export class MeasuredAnswer implements AnswerLog {
+  readonly trace: TraceHeaders;
+  readonly #measuring: Measuring;
+  readonly #request: MeasuredRequest;
+  readonly #began: number;
+  protected usage: Usage | undefined;
+
+  constructor(measuring: Measuring, request: MeasuredRequest) {
+    this.trace = request.trace;
+    this.#measuring = measuring;
+    this.#request = request;
+    this.#began = measuring.elapsed();
+  }
+
+  note(event: ChatEvent): void {
+    this.#request.log?.note(event);
+    if (event.type === 'usage') this.usage = event.usage;
+  }
+
+  end(how?: AnswerFault | 'stopped'): void {
+    const { log, model, provider } = this.#request;
+    log?.end(how);
+    const { meter, elapsed } = this.#measuring;
+    meter?.record({ model, provider, seconds: (elapsed() - this.#began) / 1000, usage: this.usage, code: codeOf(how) });
+  }
+}
+
+export interface Spanned {
+  span: Span;
+  hasContents: boolean;
   onUsage: (usage: Usage) => void;
 }
 
-/** Traces and counts one model request. A class, because one is made for each. */
-export class ModelRequestTrace implements AnswerLog {
-  readonly trace: TraceHeaders;
-  readonly #request: TracedModelRequest;
-  readonly #log: AnswerLog | undefined;
-  readonly #began: number;
-  #usage: Usage | undefined;
+/** The same for a request that has a span. */
+export class TracedAnswer extends MeasuredAnswer {
+  readonly #spanned: Spanned;
   #finish = '';
   #text = '';
   #calls: ToolCall[] = [];
 
-  constructor(request: TracedModelRequest, log: AnswerLog | undefined) {
-    this.#request = request;
-    this.#log = log;
-    this.trace = request.trace;
-    this.#began = request.elapsed();
+  constructor(measuring: Measuring, request: MeasuredRequest, spanned: Spanned) {
+    super(measuring, request);
+    this.#spanned = spanned;
   }
 
-  note(event: ChatEvent): void {
-    this.#log?.note(event);
-    if (event.type === 'usage') this.#usage = event.usage;
-    else if (event.type === 'finish') this.#finish = event.reason;
-    else if (this.#request.hasContents) this.#keep(event);
-  }
-
-  end(how?: AnswerFault | 'stopped'): void {
-    this.#log?.end(how);
-    const code = how === 'stopped' ? undefined : how?.code;
-    this.#count(code);
-    const { span, onUsage, hasContents } = this.#request;
-    if (this.#usage !== undefined) onUsage(this.#usage);
-    if (!span.isRecording()) return;
-    if (this.#finish !== '') span.setAttribute(names.finishReasons, [this.#finish]);
-    if (this.#usage !== undefined) span.setAttributes(usageAttributes(this.#usage));
-    if (hasContents) span.setAttribute(names.outputMessages, outputMessages(this.#text, this.#calls, this.#finish));
-    if (code !== undefined) markFailed(span, code);
-    span.end();
-  }
-
-  #keep(event: ChatEvent): void {
+  override note(event: ChatEvent): void {
+    super.note(event);
+    if (event.type === 'finish') this.#finish = event.reason;
+    if (!this.#spanned.hasContents) return;
     if (event.type === 'text') this.#text += event.text;
     else if (event.type === 'tool-call') this.#calls.push(event.call);
   }
 
-  #count(code: string | undefined): void {
-    const { metrics, sent, provider, elapsed } = this.#request;
-    if (metrics === undefined) return;
-    const attributes = modelAttributes(sent, provider);
-    metrics.duration.record((elapsed() - this.#began) / 1000, code === undefined ? attributes : { ...attributes, [names.errorType]: code });
-    if (this.#usage === undefined) return;
-    metrics.tokens.record(this.#usage.prompt_tokens, { ...attributes, [names.tokenType]: 'input' });
-    metrics.tokens.record(this.#usage.completion_tokens, { ...attributes, [names.tokenType]: 'output' });
+  override end(how?: AnswerFault | 'stopped'): void {
+    super.end(how);
+    const { span, hasContents, onUsage } = this.#spanned;
+    if (this.#finish !== '') span.setAttribute(names.finishReasons, [this.#finish]);
+    if (this.usage !== undefined) {
+      onUsage(this.usage);
+      span.setAttributes(usageAttributes(this.usage));
+    }
+    if (hasContents) span.setAttribute(names.outputMessages, outputMessages(this.#text, this.#calls, this.#finish));
+    const code = codeOf(how);
+    if (code !== undefined) markFailed(span, code);
+    span.end();
   }
 }
 
-export function modelAttributes({ model }: Pick<SentPrompt, 'model'>, provider = 'unknown'): Attributes {
-  return { [names.operation]: 'chat', [names.provider]: provider, [names.requestModel]: model };
+function codeOf(how: AnswerFault | 'stopped' | undefined): string | undefined {
+  return how === 'stopped' ? undefined : how?.code;
 }
 
 /** What is known when the request is made. `data`: of its `model.request` event. */

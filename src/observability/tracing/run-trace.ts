@@ -8,23 +8,58 @@ import type { TraceHeaders } from '../../core/outbound.ts';
 import type { LoggedEvent, RunEnding } from '../../core/runs/run-log.ts';
 import type { RunTrace, TracedRun } from '../../core/runs/trace.ts';
 import { inputMessages, short } from './contents.ts';
-import {
-  markFailed,
-  modelAttributes,
-  ModelRequestTrace,
-  requestAttributes,
-  usageAttributes,
-  type ModelMetrics,
-} from './model-request-trace.ts';
+import { modelAttributes } from './model-meter.ts';
+import { markFailed, MeasuredAnswer, requestAttributes, TracedAnswer, usageAttributes, type Measuring } from './model-request-trace.ts';
 import { names } from './names.ts';
-import { contextBelow, contextOf, headersBelow } from './trace-context.ts';
+import { contextBelow, contextOf, headersBelow, unsampledHeaders } from './trace-context.ts';
 
-export interface TraceServices {
+export interface TraceServices extends Measuring {
   tracer: Tracer;
-  metrics: ModelMetrics | undefined;
+  /** Whether the trace of a request decides if its run is sampled. */
+  isParentBased: boolean;
   hasContents: boolean;
-  /** Milliseconds of a monotonic clock. */
-  elapsed: () => number;
+}
+
+export function createRunTrace(run: TracedRun, services: TraceServices): RunTrace {
+  const unsampled = services.isParentBased ? unsampledHeaders(run.readHeader) : undefined;
+  if (unsampled !== undefined) return new UnsampledRun(unsampled, services);
+  const span = services.tracer.startSpan(`invoke_agent ${gateway}`, { kind: SpanKind.INTERNAL }, contextOf(run.readHeader));
+  return span.isRecording() ? new RunSpans(span, run, services) : new UnsampledRun(headersBelow(span), services);
+}
+
+/** Passes the trace of the request on. */
+class UnsampledRun implements RunTrace {
+  readonly #headers: TraceHeaders;
+  readonly #measuring: Measuring;
+
+  constructor(headers: TraceHeaders, measuring: Measuring) {
+    this.#headers = headers;
+    this.#measuring = measuring;
+  }
+
+  note(): void {
+    // Nothing is recorded.
+  }
+
+  tracing(log: ModelRequestLog | undefined): ModelRequestLog {
+    return {
+      begin: (data, sent, provider) =>
+        new MeasuredAnswer(this.#measuring, {
+          trace: this.#headers,
+          model: sent.model,
+          provider,
+          log: log?.begin(data, sent, provider),
+        }),
+    };
+  }
+
+  headersOf(): TraceHeaders {
+    return this.#headers;
+  }
+
+  end(): void {
+    // Nothing was begun.
+  }
 }
 
 /** A call that runs. A preset that is called as a tool is an agent within it. */
@@ -37,25 +72,17 @@ interface OpenCall {
 const gateway = 'toolwharf';
 const presetServer = /^preset:(.*)$/;
 
-/**
- * The spans of one run: the agent, its model requests, its calls, and those of presets that it calls as tools. A run that is not sampled has none, and
- * costs little; its requests are sent with its trace nevertheless. A class, because one is made for each chat.
- */
-export class RunSpans implements RunTrace {
+/** The spans of one run: the agent, its model requests, its calls, and those of presets that it calls as tools. */
+class RunSpans implements RunTrace {
   readonly #services: TraceServices;
   readonly #span: Span;
-  readonly #headers: TraceHeaders;
-  readonly #isSampled: boolean;
   readonly #calls = new Map<string, OpenCall>();
   #agent: string | undefined;
   #usage: Usage | undefined;
 
-  constructor(run: TracedRun, services: TraceServices) {
+  constructor(span: Span, run: TracedRun, services: TraceServices) {
+    this.#span = span;
     this.#services = services;
-    this.#span = services.tracer.startSpan(`invoke_agent ${gateway}`, { kind: SpanKind.INTERNAL }, contextOf(run.readHeader));
-    this.#headers = headersBelow(this.#span);
-    this.#isSampled = this.#span.isRecording();
-    if (!this.#isSampled) return;
     this.#span.setAttributes({
       [names.operation]: 'invoke_agent',
       [names.agent]: gateway,
@@ -68,34 +95,30 @@ export class RunSpans implements RunTrace {
   }
 
   note({ type, data }: RunEvent): void {
-    if (!this.#isSampled) return;
     if (type === 'tool.call') this.#beginCall(data);
     else if (type === 'tool.result') this.#endCall(data);
   }
 
   tracing(log: ModelRequestLog | undefined): ModelRequestLog {
+    const onUsage = (usage: Usage): void => void (this.#usage = addUsage(this.#usage, usage));
     return {
       begin: (data, sent, provider) => {
-        const { tracer, metrics, hasContents, elapsed } = this.#services;
         const answer = log?.begin(data, sent, provider);
-        const span = this.#isSampled ? this.#beginRequest(tracer, { data, sent, provider }) : this.#span;
-        const trace = this.#isSampled ? headersBelow(span) : this.#headers;
-        const onUsage = (usage: Usage): void => void (this.#usage = addUsage(this.#usage, usage));
-        const keepsContents = hasContents && this.#isSampled;
-        return new ModelRequestTrace({ span, trace, metrics, sent, provider, hasContents: keepsContents, elapsed, onUsage }, answer);
+        const span = this.#beginRequest({ data, sent, provider });
+        const measured = { trace: headersBelow(span), model: sent.model, provider, log: answer };
+        return new TracedAnswer(this.#services, measured, { span, hasContents: this.#services.hasContents, onUsage });
       },
     };
   }
 
   headersOf(callId: string, protocol?: 'mcp'): TraceHeaders {
     const call = this.#calls.get(callId);
-    if (call === undefined) return this.#headers;
+    if (call === undefined) return headersBelow(this.#span);
     if (protocol === 'mcp') call.span.setAttribute(names.mcpMethod, 'tools/call');
     return headersBelow(call.span);
   }
 
   end(ending: RunEnding): void {
-    if (!this.#isSampled) return;
     for (const callId of this.#calls.keys()) this.#close(callId, undefined);
     this.#span.setAttribute(names.runStatus, ending.status);
     if (this.#usage !== undefined) this.#span.setAttributes(usageAttributes(this.#usage));
@@ -103,9 +126,10 @@ export class RunSpans implements RunTrace {
     this.#span.end();
   }
 
-  #beginRequest(tracer: Tracer, { data, sent, provider }: ModelRequestStart): Span {
+  #beginRequest({ data, sent, provider }: ModelRequestStart): Span {
     if (typeof data['preset'] === 'string' && data['within'] === undefined) this.#nameAgent(data['preset']);
-    const attributes = { ...modelAttributes(sent, provider), ...requestAttributes(sent, data, this.#services.hasContents) };
+    const { tracer, hasContents } = this.#services;
+    const attributes = { ...modelAttributes(sent.model, provider), ...requestAttributes(sent, data, hasContents) };
     return tracer.startSpan(`chat ${sent.model}`, { kind: SpanKind.CLIENT, attributes }, this.#contextWithin(data['within']));
   }
 

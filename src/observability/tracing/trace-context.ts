@@ -22,3 +22,13 @@ export function headersBelow(span: Span): TraceHeaders {
   const traceparent = `00-${traceId}-${spanId}-0${traceFlags & 1}`;
   return tracestate === '' ? { traceparent } : { traceparent, tracestate };
 }
+
+/** What a request is sent with, if its trace is not sampled; undefined if it is, or if there is none. */
+export function unsampledHeaders(readHeader: ReadRequestHeader | undefined): TraceHeaders | undefined {
+  const traceparent = readHeader?.('traceparent');
+  if (traceparent === undefined || !unsampled.test(traceparent)) return undefined;
+  const tracestate = readHeader?.('tracestate');
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+}
+
+const unsampled = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f][02468ace]$/;
