@@ -1,3 +1,4 @@
+import type { AuditStore } from '../core/stores/audit-store.ts';
 import type { UsageStore } from '../core/stores/usage-store.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/stores/note-store.ts';
@@ -10,6 +11,7 @@ import type { ThoughtSeals } from '../core/chat/thought.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
 import { createDatabaseConnection, type ConnectionOptions, type DatabaseConnection } from './sqlite/connection/database-connection.ts';
+import { createSqliteAudit } from './sqlite/sqlite-audit.ts';
 import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
@@ -42,6 +44,7 @@ export interface Stores {
   oauthClients: OAuthClientStore;
   signIns: SignInStore;
   usage: UsageStore;
+  audit: AuditStore;
   thoughtSeals: ThoughtSeals;
   /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
@@ -71,6 +74,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     oauthClients: createSqliteOAuthClients(connection, secret),
     signIns: createSqliteSignIns(connection, secret),
     usage: createSqliteUsage(connection),
+    audit: createSqliteAudit(connection),
     thoughtSeals: createThoughtSeals(secret),
     connection,
   };

@@ -1,5 +1,6 @@
 import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
 import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
+import type { Audit } from '../../core/audit.ts';
 import type { Tracing } from '../../core/runs/trace.ts';
 import type { Metrics } from '../../core/runs/metrics.ts';
 import { createCompletionStorage } from '../../http/dialects/chat-completions/store-completions.ts';
@@ -55,12 +56,13 @@ interface RunParts {
   credentials: OwnCredentials;
   metrics: Metrics;
   tracing: Tracing | undefined;
+  audit: Audit;
 }
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
 export function composeRuns(
   { config, logger, now, newId }: AppContext,
-  { services, storage, approvals, relay, credentials, metrics, tracing }: RunParts,
+  { services, storage, approvals, relay, credentials, metrics, tracing, audit }: RunParts,
 ): Runs {
   const { runLog, failedRuns, suspensions, suspended, remembered, tokens, links, transcripts, makeConnectLink } = approvals;
   const { waitingRuns } = storage;
@@ -89,7 +91,7 @@ export function composeRuns(
   });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
-  const decisions = createApprovalDecisions({ store: waitingRuns, suspended, tokens, remembered, runs });
+  const decisions = createApprovalDecisions({ store: waitingRuns, suspended, tokens, remembered, runs, audit });
   const { storeChats: isStoring } = config;
   const storedResponses = createStoredResponses({ store: storage.responses, isStoring, newId, now, log: logger });
   const requested = createRequestedDecisions({ store: waitingRuns, tokens, links, decisions });

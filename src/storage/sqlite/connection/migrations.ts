@@ -221,6 +221,23 @@ export const migrations: readonly string[] = [
     secrets TEXT NOT NULL CHECK (json_valid(secrets))
   ) STRICT;
   `,
+  // Who changed and decided what; `person_id` and `owner_person` are deleted with the person.
+  `
+  CREATE TABLE audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    time INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    person_id TEXT,
+    action TEXT NOT NULL,
+    subject TEXT,
+    owner_key TEXT,
+    owner_person TEXT,
+    detail TEXT CHECK (json_valid(detail))
+  ) STRICT;
+  CREATE INDEX audit_by_key ON audit (key_id, number);
+  CREATE INDEX audit_by_time ON audit (time);
+  CREATE INDEX audit_by_owner ON audit (owner_key) WHERE owner_person IS NOT NULL;
+  `,
 ];
 
 interface MigrationOptions {
