@@ -6,7 +6,7 @@ import {
   ProtobufTraceSerializer,
 } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';
-import { AggregationType, MeterProvider, PeriodicExportingMetricReader, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
+import { MeterProvider, PeriodicExportingMetricReader, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -22,7 +22,7 @@ import type { Tracing } from '../../core/runs/trace.ts';
 import { waitAtMost } from '../../shared/async/wait-for.ts';
 import { CallSpan } from './call-span.ts';
 import { ModelMeter } from './model-meter.ts';
-import { metrics as metricNames, names } from './names.ts';
+import { names } from './names.ts';
 import { OtlpDelivery } from './otlp-delivery.ts';
 import { createRunTrace } from './run-trace.ts';
 import { contextOf, headersBelow } from './trace-context.ts';
@@ -59,9 +59,9 @@ export function createTracing({ settings, version, send, elapsed, logger }: Trac
     sampler: samplerOf(settings),
     spanProcessors: settings.traces === undefined ? [] : [spanProcessor(settings.traces, delivery)],
   });
-  const meters = settings.metrics && meterProvider(settings.metrics, resource, delivery);
+  const meter = settings.metrics && new ModelMeter(version);
+  const meters = meter && settings.metrics && meterProvider(settings.metrics, { resource, meter, delivery });
   const tracer = provider.getTracer('toolwharf', version);
-  const meter = meters && new ModelMeter(meters.getMeter('toolwharf', version));
   const { isParentBased, hasContents } = settings;
   const services = { tracer, meter, isParentBased, hasContents, elapsed };
   return {
@@ -87,15 +87,17 @@ function spanProcessor(target: OtlpTarget, delivery: OtlpDelivery): BatchSpanPro
   });
 }
 
-function meterProvider(target: OtlpTarget, resource: Resource, delivery: OtlpDelivery): MeterProvider {
+function meterProvider(
+  target: OtlpTarget,
+  { resource, meter, delivery }: { resource: Resource; meter: ModelMeter; delivery: OtlpDelivery },
+): MeterProvider {
   const serializer = isJson(target) ? JsonMetricsSerializer : ProtobufMetricsSerializer;
   const exporter = delivery.exporterTo<ResourceMetrics>(target, (metrics) => serializer.serializeRequest(metrics));
   const intervals = { exportIntervalMillis: metricsIntervalMs, exportTimeoutMillis: metricsIntervalMs };
-  const views = Object.values(metricNames).map(({ name, bounds }) => ({
-    instrumentName: name,
-    aggregation: { type: AggregationType.EXPLICIT_BUCKET_HISTOGRAM as const, options: { boundaries: [...bounds] } },
-  }));
-  return new MeterProvider({ resource, readers: [new PeriodicExportingMetricReader({ exporter, ...intervals })], views });
+  return new MeterProvider({
+    resource,
+    readers: [new PeriodicExportingMetricReader({ exporter, metricProducers: [meter], ...intervals })],
+  });
 }
 
 function isJson({ contentType }: OtlpTarget): boolean {

@@ -44,11 +44,13 @@ export const metrics = {
   tokens: {
     name: 'gen_ai.client.token.usage',
     unit: '{token}',
+    description: 'Number of input and output tokens used',
     bounds: [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
   },
   duration: {
     name: 'gen_ai.client.operation.duration',
     unit: 's',
+    description: 'GenAI operation duration',
     bounds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
   },
 } as const;
