@@ -3,6 +3,7 @@ import type { ChatStore } from '../core/stores/chat-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
+import { withoutPerson } from '../core/callers/caller.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
@@ -91,7 +92,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     },
     audit: {
       ...audit,
-      add: (entry) => audit.add(isClosed(entry.callerId) ? { ...entry, callerId: keyIdOf(entry.callerId) } : entry),
+      add: (entry) => audit.add(isClosed(entry.callerId) ? { ...entry, callerId: withoutPerson({ id: entry.callerId }) } : entry),
     },
     owners,
   };

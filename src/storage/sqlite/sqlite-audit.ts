@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { hasToken } from '../../core/callers/caller.ts';
+import { withoutPerson } from '../../core/callers/caller.ts';
 import { keyIdOf, personCallerId, personIdOf } from '../../core/callers/people.ts';
 import type { AuditAction, AuditEntry, AuditQuery, AuditStore } from '../../core/stores/audit-store.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -51,8 +51,7 @@ export function createSqliteAudit(connection: DatabaseConnection): AuditStore {
 
     async deleteAllOf(ownerId) {
       const [keyId, personId] = [keyIdOf(ownerId), personIdOf(ownerId)];
-      // The id of a caller with a token is made of theirs.
-      const left = hasToken({ id: keyId }) ? 'oidc' : keyId;
+      const left = withoutPerson({ id: ownerId });
       for (const [key, person] of [
         ['key_id', 'person_id'],
         ['owner_key', 'owner_person'],
