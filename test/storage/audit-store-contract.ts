@@ -25,8 +25,8 @@ export function auditStoreContract(name: string, open: () => AuditStore): void {
       const detail = { fields: ['name'] };
       const store = await filled(entry('key_a'), entry('key_a/mia', { subject: 'b', ownerId: 'key_c/jo', detail, action: 'key.change' }));
       expect(await store.list(everything)).toEqual([
-        { id: 2, time: 1_000, callerId: 'key_a/mia', action: 'key.change', subject: 'b', ownerId: 'key_c/jo', detail },
-        { id: 1, time: 1_000, callerId: 'key_a', action: 'preset.create' },
+        { id: expect.any(Number), time: 1_000, callerId: 'key_a/mia', action: 'key.change', subject: 'b', ownerId: 'key_c/jo', detail },
+        { id: expect.any(Number), time: 1_000, callerId: 'key_a', action: 'preset.create' },
       ]);
     });
 
@@ -43,7 +43,8 @@ export function auditStoreContract(name: string, open: () => AuditStore): void {
       expect(await subjectsOf(store, { action: 'call.reject' })).toEqual(['3']);
       expect(await subjectsOf(store, { action: 'cal' })).toEqual([]);
       expect(await subjectsOf(store, { limit: 2 })).toEqual(['3', '2']);
-      expect(await subjectsOf(store, { limit: 2, before: 2 })).toEqual(['1']);
+      const second = (await store.list(everything))[1]?.id;
+      expect(await subjectsOf(store, { limit: 2, before: second })).toEqual(['1']);
     });
 
     it('deletes old entries, and the oldest of a key that has too many', async () => {
@@ -84,7 +85,7 @@ export function auditStoreContract(name: string, open: () => AuditStore): void {
     it('leaves nothing of a person who signed in with a token', async () => {
       const store = await filled(entry('oidc_0123/mia', { ownerId: 'oidc_0123/mia' }));
       await store.deleteAllOf('oidc_0123/mia');
-      expect(await store.list(everything)).toEqual([{ id: 1, time: 1_000, callerId: 'oidc', ownerId: 'oidc', action: 'preset.create' }]);
+      expect(await store.list(everything)).toMatchObject([{ callerId: 'oidc', ownerId: 'oidc' }]);
     });
   });
 }

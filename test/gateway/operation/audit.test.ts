@@ -3,7 +3,7 @@ import { auditedRoutes } from '../../../src/http/audit-changes.ts';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { AuditStore } from '../../../src/core/stores/audit-store.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { createMemoryStores } from '../../../src/storage/open-stores.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { connectFakeBrowser } from '../../_support/fake-browser.ts';
 import { listen } from '../../_support/build-app.ts';
@@ -180,13 +180,13 @@ describe('the audit log', () => {
   });
 
   it('does not fail a change that cannot be recorded, and has it in the log', async () => {
-    const stores = openStores({ file: ':memory:', secret: 'secret' });
+    const stores = createMemoryStores({ secret: 'secret' });
     const add: AuditStore['add'] = () => Promise.reject(new GatewayError('storage_unavailable', 'The disk is full.'));
     await using gateway = await auditedGateway({ audit: { ...stores.audit, add } });
     expect((await gateway.call('POST /api/presets', { id: 'x', base_model: 'model' })).status).toBe(201);
     expect(gateway.app.logLines.filter((line) => line.includes('"audit"'))).toHaveLength(1);
     expect(gateway.app.logLines.filter((line) => line.includes('the audit log cannot be stored'))).toHaveLength(1);
-    await stores.connection.close();
+    await stores.database.close();
   });
 
   it('has a row for each route by which administrators change something, and for no other', () => {
