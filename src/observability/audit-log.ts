@@ -31,7 +31,10 @@ export class AuditLog implements Audit {
       await store.add({ ...act, time: now() });
       await this.prune();
     } catch (error) {
-      logger.error({ err: error, action }, 'the audit log cannot be stored at the moment; this line and the one before it are its only record');
+      logger.error(
+        { err: error, action },
+        'the audit log cannot be stored at the moment; this line and the one before it are its only record',
+      );
     }
   }
 
