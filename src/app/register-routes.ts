@@ -11,6 +11,7 @@ import { openingCompactions } from '../http/dialects/responses/stored/compaction
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
 import { approvalPageRoutes } from '../http/routes/runs/approval-page.ts';
 import { approvalRoutes } from '../http/routes/runs/approvals.ts';
+import { auditRoutes } from '../http/routes/gateway/audit.ts';
 import { chatRoutes, createAnswerRequest, createClientOf } from '../http/routes/chats/chat.ts';
 import { compactRoute } from '../http/routes/chats/compact.ts';
 import { clientMetadata } from '../tools/credentials/oauth/client-addresses.ts';
@@ -98,6 +99,7 @@ async function registerGateway(app: FastifyInstance, parts: RouteParts): Promise
   await descriptionRoutes(app, { version, schemas: { backend: backendShape, connection: connectionSchema, preset: presetSchema } });
   await doctorRoute(app, { examine: parts.examine });
   await metricsRoute(app, { metrics: parts.metrics });
+  await auditRoutes(app, { audit: storage.audit, now: context.now });
   await usageRoutes(app, { usage: storage.usage, flush: usage.flush, deletePerson: parts.deletePerson, now: context.now });
 }
 

@@ -57,6 +57,14 @@ export const pages: readonly ConsolePage[] = [
     load: async () => ({ Page: (await import('./pages/usage/usage-page.tsx')).UsagePage }),
   },
   {
+    path: '/console/audit',
+    title: 'Audit',
+    icon: 'eye',
+    group: 'run',
+    isForAdministrators: true,
+    load: async () => ({ Page: (await import('./pages/audit/audit-page.tsx')).AuditPage }),
+  },
+  {
     path: '/console/health',
     title: 'Health',
     icon: 'health',

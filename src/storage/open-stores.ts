@@ -1,3 +1,4 @@
+import type { AuditStore } from '../core/stores/audit-store.ts';
 import type { UsageStore } from '../core/stores/usage-store.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/stores/note-store.ts';
@@ -10,6 +11,7 @@ import type { ThoughtSeals } from '../core/chat/thought.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
 import { createThoughtSeals } from './secrets/seal-thoughts.ts';
+import { createAuditStore } from './sql/audit.ts';
 import { createChatStore } from './sql/chats.ts';
 import { createCredentialStore } from './sql/credentials.ts';
 import type { Database } from './sql/database.ts';
@@ -45,6 +47,7 @@ export interface Stores {
   oauthClients: OAuthClientStore;
   signIns: SignInStore;
   usage: UsageStore;
+  audit: AuditStore;
   thoughtSeals: ThoughtSeals;
   /** Shared by all stores; closed with the registry. */
   database: Database;
@@ -73,6 +76,7 @@ export function createStores(database: Database, { secret, now = Date.now, cache
     oauthClients: createOAuthClientStore(database, secret),
     signIns: createSignInStore(database, secret),
     usage: createUsageStore(database),
+    audit: createAuditStore(database),
     thoughtSeals: createThoughtSeals(secret),
     database,
   };

@@ -1,7 +1,9 @@
+import type { AuditStore } from '../core/stores/audit-store.ts';
 import type { ChatStore } from '../core/stores/chat-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
+import { withoutPerson } from '../core/callers/caller.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
@@ -21,6 +23,7 @@ export interface OwnedStores {
   credentials: CredentialStore;
   signIns: SignInStore;
   usage: UsageStore;
+  audit: AuditStore;
 }
 
 /** Deletes the data of a key and its people, or of one person, while their requests may still be running. */
@@ -41,7 +44,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     ...store,
     save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
-  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = stores;
+  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage, audit } = stores;
 
   return {
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
@@ -87,6 +90,10 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
           people.filter(({ keyId, id }) => !isClosed(personCallerId(keyId, id))),
         ),
     },
+    audit: {
+      ...audit,
+      add: (entry) => audit.add(isClosed(entry.callerId) ? { ...entry, callerId: withoutPerson({ id: entry.callerId }) } : entry),
+    },
     owners,
   };
 }
@@ -122,8 +129,8 @@ class DeletableOwners implements Owners {
 
   async deleteAllOf(ownerId: string): Promise<boolean> {
     for (const forget of this.#listeners) forget(ownerId);
-    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = this.#stores;
-    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns];
+    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage, audit } = this.#stores;
+    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns, audit];
     const [isKnown] = await Promise.all([usage.deleteAllOf(ownerId), ...all.map((store) => store.deleteAllOf(ownerId))]);
     return isKnown;
   }

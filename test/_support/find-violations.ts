@@ -48,6 +48,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
     packages: /^zod$/,
     files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+|shared\/parse-to-first-issue)\.ts$/,
   },
+  { packages: /^@opentelemetry\/.+$/, files: /^src\/observability\/tracing\/.+\.ts$/ },
   { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/outbound\/classify-address|http\/auth\/(?:open-mode|address-owner))\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },

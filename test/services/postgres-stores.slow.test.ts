@@ -8,6 +8,7 @@ import { createOAuthClientStore } from '../../src/storage/sql/oauth-clients.ts';
 import { createRegistry } from '../../src/storage/sql/registry/registry.ts';
 import { createResponseStore } from '../../src/storage/sql/responses.ts';
 import { createRunStore } from '../../src/storage/sql/runs.ts';
+import { createAuditStore } from '../../src/storage/sql/audit.ts';
 import { createSignInStore } from '../../src/storage/sql/sign-ins.ts';
 import { createUsageStore } from '../../src/storage/sql/usage.ts';
 import { createWaitingRunStore } from '../../src/storage/sql/waiting-runs/waiting-runs.ts';
@@ -20,6 +21,7 @@ import { describeNoteStore } from '../storage/note-store-contract.ts';
 import { describeRegistry } from '../storage/registry-contract.ts';
 import { describeResponseStore } from '../storage/response-store-contract.ts';
 import { describeRunStore, keptRun } from '../storage/run-store-contract.ts';
+import { auditStoreContract } from '../storage/audit-store-contract.ts';
 import { describeSignInStore } from '../storage/sign-in-store-contract.ts';
 import { describeWaitingRunStore, waitingRun } from '../storage/waiting-run-contract.ts';
 
@@ -58,6 +60,7 @@ describeUnless(missingPostgres, 'the stores on PostgreSQL', () => {
   describeResponseStore('PostgreSQL', (options) => createResponseStore(shared(), { secret, ...options }));
   describeCredentialStore('PostgreSQL', () => createCredentialStore(shared(), secret));
   describeSignInStore('PostgreSQL', () => createSignInStore(shared(), secret));
+  auditStoreContract('on PostgreSQL', () => createAuditStore(shared()));
   describeRegistry('PostgreSQL', async (records) => {
     await clear();
     const registry = createRegistry(shared(), { secret, now: Date.now, cacheMs: 0 });

@@ -145,6 +145,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/v1/configs/tool_servers/verify': 'admin-change',
   'GET /api/settings': 'admin-read',
   'GET /api/doctor': 'admin-read',
+  'GET /api/audit': 'admin-read',
   // Users see their own.
   'GET /api/usage': 'user',
   'GET /api/users': 'admin-read',

@@ -257,4 +257,39 @@ export const schemaSteps: readonly SchemaStep[] = [
   `,
     postgres: postgresBase,
   },
+  // Who changed and decided what; `person_id` and `owner_person` are deleted with the person.
+  {
+    sqlite: `
+  CREATE TABLE audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    time INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    person_id TEXT,
+    action TEXT NOT NULL,
+    subject TEXT,
+    owner_key TEXT,
+    owner_person TEXT,
+    detail TEXT
+  ) STRICT;
+  CREATE INDEX audit_by_key ON audit (key_id, number);
+  CREATE INDEX audit_by_time ON audit (time);
+  CREATE INDEX audit_by_owner ON audit (owner_key) WHERE owner_person IS NOT NULL;
+  `,
+    postgres: `
+  CREATE TABLE audit (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    time bigint NOT NULL,
+    key_id text COLLATE "C" NOT NULL,
+    person_id text COLLATE "C",
+    action text NOT NULL,
+    subject text,
+    owner_key text COLLATE "C",
+    owner_person text COLLATE "C",
+    detail text
+  );
+  CREATE INDEX audit_by_key ON audit (key_id, number);
+  CREATE INDEX audit_by_time ON audit (time);
+  CREATE INDEX audit_by_owner ON audit (owner_key) WHERE owner_person IS NOT NULL;
+  `,
+  },
 ];

@@ -248,6 +248,8 @@ it('answers are as the document says, on every route', async () => {
   expect((await call(`POST ${entry}/verify`, { url: '/api/backends/lab/verify' })).status).toBe(200);
   expect((await call(`DELETE ${entry}`, { url: '/api/backends/lab' })).status).toBe(200);
 
+  await call('GET /api/audit', { url: '/api/audit?limit=1' });
+  await call('GET /api/audit');
   await call('GET /api/usage', { url: '/api/usage?by=user' });
   await call('GET /api/usage', { url: '/api/usage?by=tool' });
   const users = { from: 'header', name: 'x-user' };

@@ -4,6 +4,7 @@ import { completionDescriptions } from '../../dialects/completions/completions-d
 import { ollamaChatDescriptions } from '../../dialects/ollama/ollama-description.ts';
 import { messagesDescriptions } from '../../dialects/messages/messages-description.ts';
 import { responseDescriptions } from '../../dialects/responses/responses-description.ts';
+import { auditDescriptions } from './audit-description.ts';
 import { approvalDescriptions } from '../runs/approvals-description.ts';
 import { credentialDescriptions } from '../access/credentials-description.ts';
 import { doctorDescriptions } from './doctor-description.ts';
@@ -59,6 +60,7 @@ export function describedRoutes({ backend, connection, preset }: StoredSchemas) 
     ...openWebUiConfigDescriptions(connection),
     ...keyDescriptions,
     ...usageDescriptions,
+    ...auditDescriptions,
     ...doctorDescriptions,
     ...gatewayDescriptions,
   } satisfies RouteDescriptions;
