@@ -2,6 +2,7 @@ import type { UsageStore } from '../core/stores/usage-store.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/stores/note-store.ts';
 import type { ChatStore } from '../core/stores/chat-store.ts';
+import type { GrantStore } from '../core/stores/grant-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import type { OAuthClientStore } from '../core/sign-in/oauth-clients.ts';
 import type { Registry } from '../core/stores/registry.ts';
@@ -13,6 +14,7 @@ import { createDatabaseConnection, type ConnectionOptions, type DatabaseConnecti
 import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
+import { createSqliteGrants } from './sqlite/sqlite-grants.ts';
 import { createSqliteOAuthClients } from './sqlite/sqlite-oauth-clients.ts';
 import { createSqliteRegistry } from './sqlite/registry/sqlite-registry.ts';
 import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
@@ -41,6 +43,7 @@ export interface Stores {
   credentials: CredentialStore;
   oauthClients: OAuthClientStore;
   signIns: SignInStore;
+  grants: GrantStore;
   usage: UsageStore;
   thoughtSeals: ThoughtSeals;
   /** Shared by all stores; closed with the registry. */
@@ -70,6 +73,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     credentials: createSqliteCredentials(connection, secret),
     oauthClients: createSqliteOAuthClients(connection, secret),
     signIns: createSqliteSignIns(connection, secret),
+    grants: createSqliteGrants(connection, secret),
     usage: createSqliteUsage(connection),
     thoughtSeals: createThoughtSeals(secret),
     connection,

@@ -1,6 +1,7 @@
 import type { ChatStore } from '../core/stores/chat-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { GrantStore } from '../core/stores/grant-store.ts';
 import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
@@ -20,6 +21,7 @@ export interface OwnedStores {
   responses: ResponseStore;
   credentials: CredentialStore;
   signIns: SignInStore;
+  grants: GrantStore;
   usage: UsageStore;
 }
 
@@ -41,7 +43,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     ...store,
     save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
-  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = stores;
+  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, grants, usage } = stores;
 
   return {
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
@@ -77,6 +79,13 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
       async add(signIn, bounds) {
         owners.requireOpen(signIn.callerId);
         await signIns.add(signIn, bounds);
+      },
+    },
+    grants: {
+      ...grants,
+      async save(record, bounds) {
+        owners.requireOpen(record.ownerId);
+        return grants.save(record, bounds);
       },
     },
     usage: {
@@ -122,8 +131,8 @@ class DeletableOwners implements Owners {
 
   async deleteAllOf(ownerId: string): Promise<boolean> {
     for (const forget of this.#listeners) forget(ownerId);
-    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = this.#stores;
-    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns];
+    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, grants, usage } = this.#stores;
+    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns, grants];
     const [isKnown] = await Promise.all([usage.deleteAllOf(ownerId), ...all.map((store) => store.deleteAllOf(ownerId))]);
     return isKnown;
   }

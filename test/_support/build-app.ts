@@ -55,9 +55,22 @@ export interface TestStores extends Partial<Omit<Stores, 'noteStores' | 'connect
 }
 
 function fillStores({ requireWritable, ...given }: TestStores & Pick<Partial<AppParts>, 'now'>, config: Config): Stores {
-  const { now = Date.now, registry, runs, waitingRuns, noteStores, chats, responses, credentials, oauthClients, signIns, usage } = given;
+  const {
+    now = Date.now,
+    registry,
+    runs,
+    waitingRuns,
+    noteStores,
+    chats,
+    responses,
+    credentials,
+    oauthClients,
+    signIns,
+    grants,
+    usage,
+  } = given;
   const stores = openStores({ file: ':memory:', secret: 'a secret of tests', now });
-  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, usage });
+  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, grants, usage });
   return {
     ...stores,
     ...brought,

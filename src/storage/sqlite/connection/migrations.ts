@@ -221,6 +221,25 @@ export const migrations: readonly string[] = [
     secrets TEXT NOT NULL CHECK (json_valid(secrets))
   ) STRICT;
   `,
+  // What the authorization server for `/mcp` stores. Ids are hashes; `value` is encrypted.
+  `
+  CREATE TABLE grant_records (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    caller_id TEXT NOT NULL,
+    grant_id TEXT,
+    expires INTEGER NOT NULL,
+    used INTEGER,
+    value TEXT NOT NULL,
+    UNIQUE (kind, id)
+  ) STRICT;
+  CREATE INDEX grant_records_by_end ON grant_records (expires);
+  CREATE INDEX grant_records_of_caller ON grant_records (caller_id, kind, position);
+  CREATE INDEX grant_records_of_client ON grant_records (client_id, kind);
+  CREATE INDEX grant_records_of_grant ON grant_records (grant_id, kind, position);
+  `,
 ];
 
 interface MigrationOptions {
