@@ -1,0 +1,169 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { hasToken, openCallerId, type Caller } from '../../../core/callers/caller.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { Logins } from '../../../core/sign-in/login.ts';
+import type { GrantStore } from '../../../core/stores/grant-store.ts';
+import { digestOf } from '../../../shared/secrets/browser-secrets.ts';
+import type { Authenticator } from '../../auth/authenticate.ts';
+import type { CountedAddress } from '../../authorization-server/address-counts.ts';
+import { paths } from '../../authorization-server/addresses.ts';
+import type { ConsentRequest } from '../../authorization-server/create-provider.ts';
+import { grantBounds } from '../../authorization-server/grant-adapter.ts';
+import { grantMs, signedInGrantMs } from '../../authorization-server/lifetimes.ts';
+import { installFormPages, originsOf, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
+import { consentPage, type ConsentProof } from '../../pages/consent-page.ts';
+import { messagePage, type Page } from '../../pages/page.ts';
+import { ownerOf, requireServer, type AuthorizationServerRoutes } from './authorization-server.ts';
+import { loginIn } from './login.ts';
+
+interface ConsentRouteOptions extends Omit<AuthorizationServerRoutes, 'counts'> {
+  callers: Pick<Authenticator, 'findByToken' | 'isOpen'>;
+  /** Where people sign in by OpenID; undefined: they enter a key. */
+  logins: Pick<Logins, 'tokenOf'> | undefined;
+  store: Pick<GrantStore, 'save'>;
+  wrongKeys: CountedAddress;
+  /** `TOOLWHARF_SECRET`: signs forms. */
+  secret: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+type WithUid = { Params: { uid: string } };
+
+/**
+ * `GET /oauth/consent/{uid}` asks a person whether a program may use their tools; it changes nothing. `POST` takes the answer. Both need the cookie of the browser that the
+ * program has sent here. The person enters a key of the gateway, or is signed in to the console.
+ */
+export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app, options) => {
+  const { provider, callers, logins, store, wrongKeys, publicUrl, now } = options;
+  const ownOrigins = originsOf(publicUrl);
+  const formKey = Buffer.from(hkdfSync('sha256', options.secret, '', 'toolwharf forms of consent v1', 32));
+  const tokenFor = (uid: string): string => createHmac('sha256', formKey).update(uid).digest('base64url');
+  installFormPages(app, {
+    not_found: 'Nothing to decide',
+    forbidden: 'Not allowed',
+    conflict: 'No key yet',
+    rate_limit_exceeded: 'Too many wrong keys',
+  });
+
+  /** @throws GatewayError `not_found`, `conflict` */
+  async function open(request: FastifyRequest<WithUid>, reply: FastifyReply): Promise<ConsentRequest> {
+    requireServer(options);
+    const found = await (await provider()).findRequest(request.raw, reply.raw);
+    if (found === undefined || found.uid !== request.params.uid)
+      throw new GatewayError(
+        'not_found',
+        'No program is waiting for your answer in this browser. Requests expire after ten minutes. Start again in the program.',
+      );
+    if (await callers.isOpen())
+      throw new GatewayError(
+        'conflict',
+        'This gateway has no key yet, so a program cannot be given access to it. Create a key in the console, under Keys, and start again in the program.',
+      );
+    return found;
+  }
+
+  async function signedIn(request: FastifyRequest): Promise<Caller | undefined> {
+    const login = loginIn(request.headers, publicUrl);
+    return login === undefined ? undefined : (await logins?.tokenOf(login))?.caller;
+  }
+
+  async function proofFor(request: FastifyRequest<WithUid>): Promise<ConsentProof> {
+    if (logins === undefined) return { by: 'key' };
+    const person = (await signedIn(request))?.person;
+    const path = `${publicUrl}/login?return_to=${encodeURIComponent(`${paths.consent}/${request.params.uid}`)}`;
+    return { by: 'login', path, ...(person !== undefined && { person }) };
+  }
+
+  async function pageFor(request: FastifyRequest<WithUid>, found: ConsentRequest, refused?: string): Promise<Page> {
+    const { uid, clientId, clientName, redirectUri } = found;
+    const proof = await proofFor(request);
+    const program = { name: clientName, clientId, redirectUri };
+    return consentPage({ program, proof, token: tokenFor(uid), ...(refused !== undefined && { refused }) });
+  }
+
+  /** Who agrees; a text says why nobody does. @throws GatewayError `rate_limit_exceeded` */
+  async function agreeing(request: FastifyRequest, form: URLSearchParams): Promise<Caller | string> {
+    if (logins !== undefined) return (await signedIn(request)) ?? 'You are not signed in. Sign in first.';
+    const address = ownerOf(request);
+    wrongKeys.require(address);
+    const key = form.get('key')?.trim() ?? '';
+    const caller = key === '' ? undefined : await findByKey(callers, key, request);
+    if (caller === undefined) {
+      wrongKeys.count(address);
+      return 'This is not a key of this gateway, or it has expired. Nothing was allowed.';
+    }
+    if (caller.personHeaders !== undefined)
+      return `The key “${caller.name ?? caller.id}” speaks for several people, so it cannot agree for one of them. Use a key of your own, or ask the administrator of this gateway to let people sign in by OpenID Connect.`;
+    return caller;
+  }
+
+  app.get<WithUid>(`${paths.consent}/:uid`, async (request, reply) => sendPage(reply, await pageFor(request, await open(request, reply))));
+
+  app.post<WithUid>(`${paths.consent}/:uid`, async (request, reply) => {
+    refuseOtherSites(request, ownOrigins, 'This form is accepted only from its own page. Start again in the program.');
+    const found = await open(request, reply);
+    const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+    if (!isSame(form.get('token') ?? '', tokenFor(found.uid)))
+      throw new GatewayError('forbidden', 'This form is accepted only from its own page. Start again in the program.');
+    const opened = await provider();
+    if (form.get('answer') === 'deny') return seeOther(reply, await opened.deny(request.raw, reply.raw));
+    if (form.get('answer') !== 'allow') return sendPage(reply.code(400), await pageFor(request, found, 'Choose one of the two answers.'));
+    const caller = await agreeing(request, form);
+    if (typeof caller === 'string') return sendPage(reply.code(403), await pageFor(request, found, caller));
+    const lifetimeMs = hasToken(caller) ? signedInGrantMs : grantMs;
+    const { clientId, clientName, redirectUri } = found;
+    const location = await opened.allow(request.raw, reply.raw, {
+      callerId: caller.id,
+      grantMs: lifetimeMs,
+      async describe(id, expires) {
+        const grantId = digestOf(id);
+        const value = { client_id: clientId, name: clientName ?? null, redirect_uri: redirectUri, created: now() };
+        const record = {
+          kind: 'authorization',
+          id: grantId,
+          grantId,
+          clientId: digestOf(clientId),
+          ownerId: caller.id,
+          expires,
+          value,
+        } as const;
+        await store.save(record, { time: now(), ...grantBounds.authorization });
+      },
+    });
+    request.log.info({ caller_id: caller.id, client_id: clientId, redirect_uri: redirectUri }, 'program allowed');
+    return seeOther(reply, location);
+  });
+};
+
+/** Tokens of an OpenID provider are no keys: whoever has one signs in. */
+async function findByKey(callers: Pick<Authenticator, 'findByToken'>, key: string, request: FastifyRequest): Promise<Caller | undefined> {
+  try {
+    const caller = await callers.findByToken(key, request, false);
+    return caller === undefined || hasToken(caller) || caller.id === openCallerId ? undefined : caller;
+  } catch (error) {
+    if (error instanceof GatewayError && error.status === 401) return undefined;
+    throw error;
+  }
+}
+
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [Buffer.from(one), Buffer.from(other)];
+  return first.length === second.length && timingSafeEqual(first, second);
+}
+
+/** What a person sees whose browser cannot be sent back to the program. */
+export function failedRequestPage(problem: { code: string; description: string | undefined }): ReturnType<typeof messagePage> {
+  const { code, description } = problem;
+  return messagePage(
+    'The program cannot be connected',
+    `${explanations[code] ?? 'The request of the program is not valid.'} Start again in the program; if that does not help, tell its maker: ${code}${description === undefined ? '' : ` (${description})`}.`,
+  );
+}
+
+const explanations: Readonly<Record<string, string>> = {
+  invalid_client: 'This gateway does not know the program. A registration that nobody has agreed to ends after a day.',
+  invalid_redirect_uri: 'The program wants the answer to go to an address that it has not registered.',
+  invalid_request: 'The request of the program is not valid, or has expired.',
+};
