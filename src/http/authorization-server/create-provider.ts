@@ -196,7 +196,11 @@ function configure(options: ProviderOptions, addressOf: () => string): Configura
         enabled: true,
         ack: 'draft-02',
         allowFetch() {
-          countFetch(addressOf());
+          try {
+            countFetch(addressOf());
+          } catch (error) {
+            throw new errors.TemporarilyUnavailable(error instanceof Error ? error.message : undefined);
+          }
           return true;
         },
       },

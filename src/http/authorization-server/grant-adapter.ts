@@ -1,13 +1,9 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
-import type { GrantBounds, GrantRecord, GrantRecordKind, GrantStore } from '../../core/stores/grant-store.ts';
+import type { GrantRecord, GrantRecordKind, GrantStore } from '../../core/stores/grant-store.ts';
 import { digestOf } from '../../shared/secrets/browser-secrets.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
+import { grantBounds } from './grant-bounds.ts';
 import { requestMs, unusedClientMs, usedTokenMs } from './lifetimes.ts';
-
-/** Programs that have registered. Clients with a metadata document are not stored. */
-export const registeredClients = 1_000;
-/** Consents of one caller, each a program on a device. Beyond it the oldest ends. */
-export const grantsPerCaller = 100;
 
 const kinds: Readonly<Record<string, GrantRecordKind>> = {
   Client: 'client',
@@ -16,17 +12,6 @@ const kinds: Readonly<Record<string, GrantRecordKind>> = {
   AuthorizationCode: 'code',
   AccessToken: 'access',
   RefreshToken: 'refresh',
-};
-
-/** The limits of tokens hold within a grant, and so with those of grants for all. */
-export const grantBounds: Readonly<Record<GrantRecordKind, Omit<GrantBounds, 'time'>>> = {
-  client: { max: registeredClients, maxOfOwner: registeredClients },
-  request: { max: 10_000, maxOfOwner: 10_000 },
-  grant: { max: 10_000, maxOfOwner: grantsPerCaller },
-  authorization: { maxOfOwner: 1 },
-  code: { maxOfOwner: 4 },
-  access: { maxOfOwner: 16 },
-  refresh: { maxOfOwner: 64 },
 };
 
 interface GrantAdapterOptions {

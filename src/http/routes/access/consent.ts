@@ -9,7 +9,7 @@ import type { Authenticator } from '../../auth/authenticate.ts';
 import type { CountedAddress } from '../../authorization-server/address-counts.ts';
 import { paths } from '../../authorization-server/addresses.ts';
 import type { ConsentRequest } from '../../authorization-server/create-provider.ts';
-import { grantBounds } from '../../authorization-server/grant-adapter.ts';
+import { grantBounds } from '../../authorization-server/grant-bounds.ts';
 import { grantMs, signedInGrantMs } from '../../authorization-server/lifetimes.ts';
 import { installFormPages, originsOf, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
 import { consentPage, type ConsentProof } from '../../pages/consent-page.ts';
