@@ -144,7 +144,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     onOpened,
   });
   const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
-  const authorization = composeAuthorization(context, { ...access, storage, send });
+  const authorization = composeAuthorization(context, { ...access, storage, send, onPerson: usage.notePerson });
   const { clientTokens } = authorization;
   const limiter = createRateLimiter({ now, elapsed, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;

@@ -1,3 +1,4 @@
+import type { Caller } from '../../core/callers/caller.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Authenticator } from '../../http/auth/authenticate.ts';
@@ -21,6 +22,7 @@ export interface Authorization {
   challenge: string | undefined;
   openAnswers: OpenAnswers;
   provider: () => Promise<AuthorizationProvider>;
+  onPerson: (caller: Caller) => void;
   counts: { registration: CountedAddress; request: CountedAddress };
   wrongKeys: CountedAddress;
   secret: string;
@@ -33,6 +35,7 @@ interface AuthorizationParts {
   /** The callers of `MCP_OAUTH_ISSUER`. */
   foreignCallers: OidcCallers | undefined;
   send: SendOutbound;
+  onPerson: (caller: Caller) => void;
 }
 
 const hourMs = 60 * 60 * 1_000;
@@ -46,7 +49,7 @@ const wrongKeysIn10Minutes = 30;
 
 export function composeAuthorization(
   { config, logger, now, newId }: AppContext,
-  { storage, authenticator: callers, foreignCallers, send }: AuthorizationParts,
+  { storage, authenticator: callers, foreignCallers, send, onPerson }: AuthorizationParts,
 ): Authorization {
   const { publicUrl } = config;
   // Without one, nothing is stored longer than this process lives.
@@ -82,14 +85,15 @@ export function composeAuthorization(
   }
 
   function tokens(issuer: string): ClientTokens {
-    if (foreignCallers !== undefined) return createForeignTokens(foreignCallers);
-    return createIssuedTokens({ store, callers, resource: mcpResource(issuer), now });
+    if (foreignCallers !== undefined) return createForeignTokens(foreignCallers, onPerson);
+    return createIssuedTokens({ store, callers, resource: mcpResource(issuer), onPerson, now });
   }
 
   return {
     clientTokens: publicUrl === undefined ? undefined : tokens(publicUrl),
     challenge: publicUrl === undefined ? undefined : mcpChallenge(publicUrl),
     openAnswers,
+    onPerson,
     provider() {
       if (publicUrl === undefined) throw new Error('There is no authorization server without PUBLIC_URL.');
       return (loading ??= load(publicUrl));

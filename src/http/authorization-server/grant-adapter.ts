@@ -48,7 +48,7 @@ class GrantAdapter implements Adapter {
     const expires = time + (this.#kind === 'client' ? unusedClientMs : this.#kind === 'request' ? requestMs : expiresIn * 1_000);
     const isStored = await store.save({ ...record, expires }, { time, ...grantBounds[this.#kind] });
     if (!isStored) throw new errors.TemporarilyUnavailable('too many programs are registered with this gateway');
-    if (this.#kind === 'grant') await store.keepClient(record.clientId, expires);
+    if (this.#kind === 'grant') await store.keepClient(record.clientId, expires + unusedClientMs);
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {

@@ -15,12 +15,14 @@ interface IssuedTokensOptions {
   callers: Pick<Authenticator, 'findById'>;
   /** What the tokens are for. */
   resource: string;
+  /** Called with each caller who is a person. */
+  onPerson: (caller: Caller) => void;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
 /** Tokens of the gateway's own authorization server. The caller behind one is looked up each time, so that it has the rights of their key as they are now. */
-export function createIssuedTokens({ store, callers, resource, now }: IssuedTokensOptions): ClientTokens {
+export function createIssuedTokens({ store, callers, resource, onPerson, now }: IssuedTokensOptions): ClientTokens {
   const noted = new LRUCache<string, number>({ max: notedGrants });
 
   function noteUse(grantId: string): void {
@@ -39,6 +41,7 @@ export function createIssuedTokens({ store, callers, resource, now }: IssuedToke
       const caller = await callers.findById(access.ownerId, request);
       if (caller === undefined || caller.isOpen) return undefined;
       noteUse(access.grantId);
+      if (caller.person !== undefined) onPerson(caller);
       return asClient(caller, access, access.grantId);
     },
   };

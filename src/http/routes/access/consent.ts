@@ -23,6 +23,8 @@ interface ConsentRouteOptions extends Omit<AuthorizationServerRoutes, 'counts'> 
   logins: Pick<Logins, 'tokenOf'> | undefined;
   store: Pick<GrantStore, 'save'>;
   wrongKeys: CountedAddress;
+  /** Called with each person who agrees. */
+  onPerson: (caller: Caller) => void;
   /** `TOOLWHARF_SECRET`: signs forms. */
   secret: string;
   /** Milliseconds since 1970. */
@@ -132,6 +134,7 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
         await store.save(record, { time: now(), ...grantBounds.authorization });
       },
     });
+    if (caller.person !== undefined) options.onPerson(caller);
     request.log.info({ caller_id: caller.id, client_id: clientId, redirect_uri: redirectUri }, 'program allowed');
     return seeOther(reply, location);
   });
