@@ -1,6 +1,8 @@
-import { afterAll, expect, it } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
-import { connect, mcpStatus, programScene } from '../gateway/programs/program-fixture.ts';
+import { adminKey, askFor, connect, mcpStatus, programScene } from '../gateway/programs/program-fixture.ts';
 
 afterAll(closePages);
 
@@ -20,5 +22,36 @@ describeInChromium('the page of connected programs', () => {
     await page.getByRole('button', { name: 'Disconnect', exact: true }).click();
     await page.getByText('No program is connected').waitFor();
     expect(await mcpStatus(scene, token)).toBe(401);
+  });
+});
+
+describeInChromium('the page that asks whether a program may use the tools', () => {
+  it('shows the host as its largest text, and leads back to the program', async () => {
+    const scene = await programScene();
+    const received = Promise.withResolvers<URL>();
+    const program = createServer((request, response) => {
+      received.resolve(new URL(request.url ?? '/', 'http://program'));
+      response.end('Back in the program');
+    });
+    await new Promise<void>((resolve) => program.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void program.close());
+    const redirect = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`;
+    const { client_id: client } = await scene.register({ redirect_uris: [redirect] });
+    const asked = new URL(askFor(scene.url, client, { redirect_uri: redirect }).url);
+    await using opened = await openPage(scene.url, { path: `${asked.pathname}${asked.search}` });
+    const { page } = opened;
+    await page.getByRole('heading', { name: 'Allow access to your tools?' }).waitFor();
+    const sizes = await page.evaluate(() =>
+      [...document.querySelectorAll('h1, h2, p, dt, dd, button')].map(
+        (one) => [one.textContent, parseFloat(getComputedStyle(one).fontSize)] as const,
+      ),
+    );
+    const [largest] = sizes.toSorted(([, one], [, other]) => other - one);
+    expect(largest?.[0]).toBe('127.0.0.1');
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByLabel('Your key for this gateway').fill(adminKey);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('Back in the program').waitFor();
+    expect((await received.promise).searchParams.get('code')).not.toBeNull();
   });
 });
