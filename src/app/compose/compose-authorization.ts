@@ -1,4 +1,5 @@
-import type { Caller } from '../../core/callers/caller.ts';
+import { createHmac } from 'node:crypto';
+import { fixedCallerId, type Caller } from '../../core/callers/caller.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Authenticator } from '../../http/auth/authenticate.ts';
@@ -8,7 +9,7 @@ import { mcpChallenge, mcpResource } from '../../http/authorization-server/addre
 import type { AuthorizationProvider } from '../../http/authorization-server/create-provider.ts';
 import { fetchClientDocument } from '../../http/authorization-server/fetch-client-document.ts';
 import { createForeignTokens } from '../../http/authorization-server/foreign-tokens.ts';
-import { createIssuedTokens, isGrantAlive } from '../../http/authorization-server/issued-tokens.ts';
+import { createCallerOfGrant, createIssuedTokens } from '../../http/authorization-server/issued-tokens.ts';
 import { createOpenAnswers, type OpenAnswers } from '../../http/authorization-server/open-answers.ts';
 import { failedRequestPage } from '../../http/routes/access/consent.ts';
 import { renderPage } from '../../http/pages/page.ts';
@@ -25,6 +26,8 @@ export interface Authorization {
   onPerson: (caller: Caller) => void;
   counts: { registration: CountedAddress; request: CountedAddress };
   wrongKeys: CountedAddress;
+  /** Of the key with which somebody agrees. */
+  keyMark: (callerId: string) => string | undefined;
   secret: string;
   close(): void;
 }
@@ -55,7 +58,16 @@ export function composeAuthorization(
   // Without one, nothing is stored longer than this process lives.
   const secret = config.secret ?? newId();
   const { grants: store, owners } = storage;
-  const openAnswers = createOpenAnswers({ isAlive: (open) => isGrantAlive({ store, callers, now }, open) });
+  const mark =
+    config.adminKey === undefined
+      ? undefined
+      : createHmac('sha256', secret).update(`toolwharf key v1 ${config.adminKey}`).digest('base64url');
+  const keyMark = (callerId: string): string | undefined => (callerId === fixedCallerId ? mark : undefined);
+  const callerOf = createCallerOfGrant({ store, callers, keyMark, now });
+  const openAnswers = createOpenAnswers({
+    isAlive: async ({ caller: { id, client }, request }) =>
+      client === undefined || (await callerOf({ grantId: client.grantId, callerId: id }, request)) !== undefined,
+  });
   owners.onDeleted(openAnswers.endAllOf);
   const again = 'Wait a moment, then try again.';
   const documents = createAddressCount(
@@ -71,14 +83,11 @@ export function composeAuthorization(
       publicUrl: issuer,
       secret,
       store,
-      isCaller: async (id) => (await callers.findById(id, { method: 'POST', headers: {} })) !== undefined,
+      isGood: async (grantId, callerId) => (await callerOf({ grantId, callerId }, { method: 'POST', headers: {} })) !== undefined,
       fetchDocument: fetchClientDocument(send),
       countFetch: documents.count,
       onEnded: openAnswers.endGrant,
-      renderError(response, { status, ...problem }) {
-        const { headers, document } = renderPage(failedRequestPage(problem));
-        response.writeHead(status, headers).end(document);
-      },
+      errorPage: (problem) => renderPage(failedRequestPage(problem)),
       onFault: (error) => logger.error({ err: error }, 'a request to the authorization server failed'),
       now,
     });
@@ -86,7 +95,7 @@ export function composeAuthorization(
 
   function tokens(issuer: string): ClientTokens {
     if (foreignCallers !== undefined) return createForeignTokens(foreignCallers, onPerson);
-    return createIssuedTokens({ store, callers, resource: mcpResource(issuer), onPerson, now });
+    return createIssuedTokens({ store, callerOf, resource: mcpResource(issuer), onPerson, now });
   }
 
   return {
@@ -116,6 +125,7 @@ export function composeAuthorization(
       },
       now,
     ),
+    keyMark,
     secret,
     close: openAnswers.close,
   };

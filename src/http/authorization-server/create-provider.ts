@@ -3,6 +3,7 @@ import { generateKeyPairSync, hkdfSync } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errors, interactionPolicy, Provider, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
 import type { GrantStore } from '../../core/stores/grant-store.ts';
+import { digestOf } from '../../shared/secrets/browser-secrets.ts';
 import { visibleText } from '../../shared/text/visible-text.ts';
 import { clientAuthMethods, mcpResource, mcpScope, paths } from './addresses.ts';
 import type { FetchDocument } from './fetch-client-document.ts';
@@ -15,19 +16,29 @@ export interface ProviderOptions {
   /** `TOOLWHARF_SECRET`: signs cookies. */
   secret: string;
   store: GrantStore;
-  /** Whether this caller may still use the gateway. */
-  isCaller: (id: string) => Promise<boolean>;
+  /** Whether a grant, by its hash, is still good for this caller. */
+  isGood: (grantId: string, callerId: string) => Promise<boolean>;
   /** Fetches metadata documents of clients. */
   fetchDocument: FetchDocument;
   /** Counts a metadata document that has to be fetched. @throws an error that ends the request */
   countFetch: (address: string) => void;
   onEnded: (grantId: string) => void;
-  /** Writes the answer to somebody whose browser cannot be sent back to the program. */
-  renderError: (response: ServerResponse, problem: { code: string; description: string | undefined; status: number }) => void;
+  /** Shows somebody that the request of a program is wrong. */
+  errorPage: (problem: RequestProblem) => { headers: Readonly<Record<string, string>>; document: string };
   /** An error that is not the client's. */
   onFault: (error: Error) => void;
   /** Milliseconds since 1970. */
   now: () => number;
+}
+
+/** What is wrong with the request of a program. */
+export interface RequestProblem {
+  /** OAuth's. */
+  code: string;
+  description: string | undefined;
+  status: number;
+  /** Where the program learns it; absent if it has no such address. */
+  back?: string;
 }
 
 /** A request that a person is asked about. */
@@ -79,12 +90,20 @@ export function createProvider(options: ProviderOptions): AuthorizationProvider 
   );
   provider.silent = true;
   provider.on('server_error', (_context, error) => onFault(error));
+  (provider as NodeJS.EventEmitter).on('error', onFault);
   const isSecure = publicUrl.startsWith('https:');
-  provider.use((context, next) => {
+  provider.use(async (context, next) => {
     // Behind a proxy the request itself knows neither.
     Object.defineProperty(context.request, 'secure', { value: isSecure });
     context.request.originalUrl = `${publicUrl}${context.req.url ?? ''}`;
-    return next();
+    await next();
+    const location = context.res.getHeader('location');
+    if (context.path !== paths.authorize || typeof location !== 'string' || location.startsWith(`${publicUrl}/`)) return;
+    // Anybody can register an address, so nobody is sent there before they have decided (RFC 9700, section 4.11.2).
+    const { searchParams } = new URL(location);
+    context.remove('location');
+    const description = searchParams.get('error_description') ?? undefined;
+    showProblem(context, options, { code: searchParams.get('error') ?? '', description, status: 400, back: location });
   });
   const callback = provider.callback();
   const resource = mcpResource(publicUrl);
@@ -122,7 +141,7 @@ export function createProvider(options: ProviderOptions): AuthorizationProvider 
 }
 
 function configure(options: ProviderOptions, addressOf: () => string): Configuration {
-  const { publicUrl, secret, store, onEnded, now, isCaller, fetchDocument, countFetch, renderError } = options;
+  const { publicUrl, secret, store, onEnded, now, isGood, fetchDocument, countFetch } = options;
   const resource = mcpResource(publicUrl);
   const { Check, Prompt } = interactionPolicy;
   const always = new Check('not_asked', 'the person has to agree', ({ oidc }: KoaContextWithOIDC) => oidc.result?.consent === undefined);
@@ -151,8 +170,12 @@ function configure(options: ProviderOptions, addressOf: () => string): Configura
       short: { httpOnly: true, sameSite: 'lax' },
     },
     pkce: { required: () => true },
-    findAccount: async (_context, accountId) =>
-      (await isCaller(accountId)) ? { accountId, claims: () => ({ sub: accountId }) } : undefined,
+    // Asked when tokens are issued, with the code or refresh token; before that the person has just agreed.
+    async findAccount(_context, accountId, token) {
+      const grantId = token !== undefined && 'grantId' in token ? token.grantId : undefined;
+      if (grantId !== undefined && !(await isGood(digestOf(grantId), accountId))) return undefined;
+      return { accountId, claims: () => ({ sub: accountId }) };
+    },
     // The address of a page is not decided by the client here, as its redirect addresses are not pages.
     clientBasedCORS: () => true,
     expiresWithSession: () => false,
@@ -181,8 +204,7 @@ function configure(options: ProviderOptions, addressOf: () => string): Configura
       fetchDocument(input instanceof Request ? input.url : new URL(input).href, Object.fromEntries(new Headers(sent?.headers))),
     renderError(context, out, error) {
       const status = 'status' in error && typeof error.status === 'number' ? error.status : 500;
-      context.respond = false;
-      renderError(context.res, { code: out.error, description: out.error_description, status });
+      showProblem(context, options, { code: out.error, description: out.error_description, status });
     },
     features: {
       devInteractions: { enabled: false },
@@ -215,6 +237,17 @@ function configure(options: ProviderOptions, addressOf: () => string): Configura
       },
     },
   };
+}
+
+function showProblem(
+  context: Pick<KoaContextWithOIDC, 'status' | 'body' | 'set'>,
+  { errorPage }: Pick<ProviderOptions, 'errorPage'>,
+  problem: RequestProblem,
+): void {
+  const { headers, document } = errorPage(problem);
+  context.status = problem.status;
+  context.body = document;
+  context.set({ ...headers });
 }
 
 /** Takes what is used of a client's metadata, and checks what the library leaves to its users. @throws errors.InvalidClientMetadata */

@@ -10,9 +10,30 @@ const noteEveryMs = 60_000;
 /** Grants whose last note is remembered; for others it is written once more. */
 const notedGrants = 10_000;
 
+interface GrantsOptions {
+  store: Pick<GrantStore, 'find'>;
+  callers: Pick<Authenticator, 'findById'>;
+  /** Of the key with which somebody agrees, if its caller may come to have another one. */
+  keyMark: (callerId: string) => string | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** The caller of a grant, as they are now; undefined if the grant, its caller or its key has ended. */
+export type CallerOfGrant = (grant: { grantId: string; callerId: string }, request: Credentials) => Promise<Caller | undefined>;
+
+export function createCallerOfGrant({ store, callers, keyMark, now }: GrantsOptions): CallerOfGrant {
+  return async ({ grantId, callerId }, request) => {
+    const authorization = await store.find('authorization', grantId, now());
+    if (authorization?.ownerId !== callerId || (authorization.value['key'] ?? undefined) !== keyMark(callerId)) return undefined;
+    const caller = await callers.findById(callerId, request);
+    return caller?.isOpen === true ? undefined : caller;
+  };
+}
+
 interface IssuedTokensOptions {
   store: Pick<GrantStore, 'find' | 'noteUse'>;
-  callers: Pick<Authenticator, 'findById'>;
+  callerOf: CallerOfGrant;
   /** What the tokens are for. */
   resource: string;
   /** Called with each caller who is a person. */
@@ -22,7 +43,7 @@ interface IssuedTokensOptions {
 }
 
 /** Tokens of the gateway's own authorization server. The caller behind one is looked up each time, so that it has the rights of their key as they are now. */
-export function createIssuedTokens({ store, callers, resource, onPerson, now }: IssuedTokensOptions): ClientTokens {
+export function createIssuedTokens({ store, callerOf, resource, onPerson, now }: IssuedTokensOptions): ClientTokens {
   const noted = new LRUCache<string, number>({ max: notedGrants });
 
   function noteUse(grantId: string): void {
@@ -37,9 +58,8 @@ export function createIssuedTokens({ store, callers, resource, onPerson, now }: 
     async find(token, request) {
       const access = await store.find('access', digestOf(token), now());
       if (access?.grantId === undefined || access.value['aud'] !== resource) return undefined;
-      if ((await store.find('grant', access.grantId, now())) === undefined) return undefined;
-      const caller = await callers.findById(access.ownerId, request);
-      if (caller === undefined || caller.isOpen) return undefined;
+      const caller = await callerOf({ grantId: access.grantId, callerId: access.ownerId }, request);
+      if (caller === undefined) return undefined;
       noteUse(access.grantId);
       if (caller.person !== undefined) onPerson(caller);
       return asClient(caller, access, access.grantId);
@@ -49,15 +69,4 @@ export function createIssuedTokens({ store, callers, resource, onPerson, now }: 
 
 function asClient(caller: Caller, { expires, clientId }: GrantRecord, grantId: string): Caller {
   return { ...caller, role: 'user', expiresAt: Math.min(caller.expiresAt ?? Infinity, expires), client: { id: clientId, grantId } };
-}
-
-/** Whether a grant and its caller are still there. `request`: any, as its caller is known. */
-export async function isGrantAlive(
-  { store, callers, now }: Pick<IssuedTokensOptions, 'store' | 'callers' | 'now'>,
-  { caller, request }: { caller: Caller; request: Credentials },
-): Promise<boolean> {
-  const { client } = caller;
-  if (client === undefined) return true;
-  if ((await store.find('grant', client.grantId, now())) === undefined) return false;
-  return (await callers.findById(caller.id, request)) !== undefined;
 }

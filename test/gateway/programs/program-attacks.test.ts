@@ -129,17 +129,22 @@ describe('PKCE', () => {
     ['without a challenge', { code_challenge: undefined, code_challenge_method: undefined }],
     ['with the method "plain"', { code_challenge_method: 'plain' }],
     ['without a method, which would be "plain"', { code_challenge_method: undefined }],
-  ])('a request %s is sent back with an error', async (_what, changes) => {
+  ])('a request %s ends on a page that leads back with the error', async (_what, changes) => {
     const scene = await programScene();
     const { client_id: client } = await scene.register();
     const browser = browserFor();
     const asked = askFor(scene.url, client, changes);
-    await browser.open(asked.url).catch(() => undefined);
-    const back = new URL(browser.lastTried());
-    expect([`${back.origin}${back.pathname}`, back.searchParams.get('error')]).toEqual([redirectUri, 'invalid_request']);
+    const page = await browser.open(asked.url);
+    const back = linkIn(page);
+    expect([page.status, `${back.origin}${back.pathname}`, back.searchParams.get('error')]).toEqual([400, redirectUri, 'invalid_request']);
     expect([back.searchParams.get('state'), back.searchParams.get('iss')]).toEqual([asked.state, scene.url]);
   });
 });
+
+/** Where a page about a wrong request leads. */
+function linkIn({ body }: BrowserPage): URL {
+  return new URL((/<a class="next" href="([^"]+)"/.exec(body)?.[1] ?? '').replaceAll('&amp;', '&'));
+}
 
 describe('a redirect address', () => {
   const registered = ['https://app.example/cb', 'http://127.0.0.1:33418/callback', 'com.example.app:/cb'];
@@ -224,8 +229,8 @@ describe('a request', () => {
     const { client_id: client } = await scene.register();
     const browser = browserFor();
     const asked = resource.startsWith('https:') ? resource : `${scene.url}${resource}`;
-    await browser.open(askFor(scene.url, client, { resource: asked }).url).catch(() => undefined);
-    expect(new URL(browser.lastTried()).searchParams.get('error')).toBe('invalid_target');
+    const page = await browser.open(askFor(scene.url, client, { resource: asked }).url);
+    expect([page.status, linkIn(page).searchParams.get('error')]).toEqual([400, 'invalid_target']);
   });
 
   it('may name /mcp, at both requests', async () => {
@@ -238,12 +243,26 @@ describe('a request', () => {
     expect(await mcpStatus(scene, String(body['access_token']))).toBe(200);
   });
 
-  it('without anybody to ask is sent back', async () => {
+  it.each(['none', 'login', 'select_account', 'create'])('with the prompt "%s" is asked about like any other', async (prompt) => {
     const scene = await programScene();
     const { client_id: client } = await scene.register();
+    expect((await browserFor().open(askFor(scene.url, client, { prompt }).url)).text).toContain('Allow access to your tools?');
+  });
+
+  it('that is wrong sends nobody to an address that anybody may have registered', async () => {
+    const scene = await programScene();
+    const { client_id: client } = await scene.register({ redirect_uris: ['https://evil.example/'] });
     const browser = browserFor();
-    await browser.open(askFor(scene.url, client, { prompt: 'none' }).url).catch(() => undefined);
-    expect(new URL(browser.lastTried()).searchParams.get('error')).toBe('consent_required');
+    browser.refuseTo('https://evil.example');
+    for (const wrong of [
+      { response_type: 'token' },
+      { code_challenge: undefined },
+      { resource: 'https://x.example' },
+      { response_type: undefined },
+    ]) {
+      const { url } = askFor(scene.url, client, { redirect_uri: 'https://evil.example/', ...wrong });
+      expect(await browser.open(url)).toMatchObject({ status: 400, text: expect.stringContaining('cannot be connected') });
+    }
   });
 
   it('is asked about each time, also in a browser that has just agreed', async () => {
@@ -344,7 +363,7 @@ describe('the consent page', () => {
       expect([shown.status, shown.text]).toEqual([403, expect.stringContaining('not a key of this gateway')]);
     }
     const refused = await browser.submit(page, { key: adminKey }, 'allow');
-    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '600']);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, expect.stringMatching(/^\d{3}$/)]);
     scene.clock.aheadMs = 9 * 60_000;
     expect((await browser.submit(page, { key: adminKey }, 'allow')).status).toBe(429);
   });

@@ -26,6 +26,7 @@ export interface Answer {
 /** A gateway that knows its address, with an administrator's key. */
 export interface ProgramScene {
   app: TestApp;
+  close(): Promise<void>;
   /** `PUBLIC_URL`, and where it listens. */
   url: string;
   /** Lets the gateway's clock go on. */
@@ -44,6 +45,10 @@ export interface ProgramSceneOptions {
   path?: string;
   /** Default: the administrator's. */
   hasKey?: boolean;
+  /** Of the database, for a second start. */
+  file?: string;
+  /** Default: a free one. */
+  port?: number;
 }
 
 const clocks = {
@@ -70,20 +75,26 @@ export async function programScene({
   send = scriptedSend(answers).send,
   path = '',
   hasKey = true,
+  file = ':memory:',
+  port: chosen,
 }: ProgramSceneOptions = {}): Promise<ProgramScene> {
   const clock = { aheadMs: 0 };
   const now = (): number => Date.now() + clock.aheadMs;
-  const port = await freePort();
+  const port = chosen ?? (await freePort());
   const url = `http://127.0.0.1:${port}`;
-  const { connection, registry: _, ...stores } = openStores({ file: ':memory:', secret: 'a secret of tests', now });
+  const { connection, registry: _, ...stores } = openStores({ file, secret: 'a secret of tests', now });
   const app = await testApp(
     { PUBLIC_URL: `${url}${path}`, ...(hasKey && { TOOLWHARF_ADMIN_KEY: adminKey }), ...environment },
     { backends: [], config: { secret: 'a secret of tests', toolServers }, now, ...stores, send },
   );
-  onTestFinished(async () => {
+  let isClosed = false;
+  const close = async (): Promise<void> => {
+    if (isClosed) return;
+    isClosed = true;
     await app.close();
     await connection.close();
-  });
+  };
+  onTestFinished(close);
   await app.server.listen({ host: '127.0.0.1', port });
 
   async function call(route: string, key: string, payload?: object): Promise<Answer> {
@@ -99,6 +110,7 @@ export async function programScene({
 
   return {
     app,
+    close,
     url,
     clock,
     call,

@@ -75,5 +75,7 @@ describe('a path in PUBLIC_URL', () => {
       expect.stringContaining('location = /.well-known/oauth-protected-resource/tw/mcp {'),
     ]);
     expect(cures('https://ai.example.com')).toEqual([]);
+    expect(cures('http://127.0.0.1:8080')).toEqual([]);
+    expect(cures('http://192.168.1.5:8080')).toEqual(['Set PUBLIC_URL to an https address.']);
   });
 });

@@ -1,6 +1,10 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
-import { adminKey, callTool, connect, mcpStatus, programScene, refresh } from './program-fixture.ts';
+import { temporaryFolders } from '../../storage/temporary-folder.ts';
+import { adminKey, callTool, connect, freePort, mcpStatus, programScene, refresh } from './program-fixture.ts';
+
+const folderOf = temporaryFolders();
 
 describe('the token of a program', () => {
   it('opens /mcp and no other route, in whatever way it is sent', async () => {
@@ -75,5 +79,19 @@ describe('the token of a program', () => {
     const log = scene.app.logLines.join('');
     expect(log).toContain('program allowed');
     for (const secret of [tokens.access_token, tokens.refresh_token, adminKey]) expect(log).not.toContain(secret);
+  });
+
+  it('outlives a restart, but not a change of TOOLWHARF_ADMIN_KEY', async () => {
+    const file = join(folderOf(), 'toolwharf.db');
+    const port = await freePort();
+    const first = await programScene({ file, port });
+    const tokens = await connect(first, adminKey);
+    await first.close();
+    const second = await programScene({ file, port });
+    expect(await mcpStatus(second, tokens.access_token)).toBe(200);
+    await second.close();
+    const third = await programScene({ file, port, environment: { TOOLWHARF_ADMIN_KEY: 'sk-tw-another-administrator' } });
+    expect(await mcpStatus(third, tokens.access_token)).toBe(401);
+    expect((await refresh(third, tokens)).body).toMatchObject({ error: 'invalid_grant' });
   });
 });

@@ -97,7 +97,6 @@ function consentQuery(sent: URLSearchParams): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of requestParameters) for (const value of sent.getAll(name)) query.append(name, value);
   query.set('scope', mcpScope);
-  if (sent.get('prompt') === 'none') query.set('prompt', 'none');
   return query;
 }
 

@@ -8,7 +8,7 @@ import { digestOf } from '../../../shared/secrets/browser-secrets.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { CountedAddress } from '../../authorization-server/address-counts.ts';
 import { paths } from '../../authorization-server/addresses.ts';
-import type { ConsentRequest } from '../../authorization-server/create-provider.ts';
+import type { ConsentRequest, RequestProblem } from '../../authorization-server/create-provider.ts';
 import { grantBounds } from '../../authorization-server/grant-bounds.ts';
 import { grantMs, signedInGrantMs } from '../../authorization-server/lifetimes.ts';
 import { installFormPages, originsOf, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
@@ -25,6 +25,8 @@ interface ConsentRouteOptions extends Omit<AuthorizationServerRoutes, 'counts'> 
   wrongKeys: CountedAddress;
   /** Called with each person who agrees. */
   onPerson: (caller: Caller) => void;
+  /** Of the key with which somebody agrees, if its caller may come to have another one: the access ends with it. */
+  keyMark: (callerId: string) => string | undefined;
   /** `TOOLWHARF_SECRET`: signs forms. */
   secret: string;
   /** Milliseconds since 1970. */
@@ -38,7 +40,7 @@ type WithUid = { Params: { uid: string } };
  * program has sent here. The person enters a key of the gateway, or is signed in to the console.
  */
 export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app, options) => {
-  const { provider, callers, logins, store, wrongKeys, publicUrl, now } = options;
+  const { provider, callers, logins, store, wrongKeys, keyMark, publicUrl, now } = options;
   const ownOrigins = originsOf(publicUrl);
   const formKey = Buffer.from(hkdfSync('sha256', options.secret, '', 'toolwharf forms of consent v1', 32));
   const tokenFor = (uid: string): string => createHmac('sha256', formKey).update(uid).digest('base64url');
@@ -121,7 +123,13 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
       grantMs: lifetimeMs,
       async describe(id, expires) {
         const grantId = digestOf(id);
-        const value = { client_id: clientId, name: clientName ?? null, redirect_uri: redirectUri, created: now() };
+        const value = {
+          client_id: clientId,
+          name: clientName ?? null,
+          redirect_uri: redirectUri,
+          created: now(),
+          key: keyMark(caller.id) ?? null,
+        };
         const record = {
           kind: 'authorization',
           id: grantId,
@@ -156,13 +164,15 @@ function isSame(one: string, other: string): boolean {
   return first.length === second.length && timingSafeEqual(first, second);
 }
 
-/** What a person sees whose browser cannot be sent back to the program. */
-export function failedRequestPage(problem: { code: string; description: string | undefined }): ReturnType<typeof messagePage> {
-  const { code, description } = problem;
-  return messagePage(
-    'The program cannot be connected',
-    `${explanations[code] ?? 'The request of the program is not valid.'} Start again in the program; if that does not help, tell its maker: ${code}${description === undefined ? '' : ` (${description})`}.`,
-  );
+/** What a person sees if the request of a program is wrong. */
+export function failedRequestPage({ code, description, back }: RequestProblem): Page {
+  const what = explanations[code] ?? 'The request of the program is not valid.';
+  const said = description === undefined ? code : `${code} (${description})`;
+  const message = `${what} Start again in the program; if that does not help, tell its maker: ${said}.`;
+  const scheme = back === undefined ? undefined : new URL(back);
+  const links =
+    scheme === undefined ? [] : [{ href: scheme.href, text: `Tell the program, at ${scheme.host === '' ? scheme.protocol : scheme.host}` }];
+  return messagePage('The program cannot be connected', message, links);
 }
 
 const explanations: Readonly<Record<string, string>> = {
