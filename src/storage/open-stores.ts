@@ -73,7 +73,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     credentials: createSqliteCredentials(connection, secret),
     oauthClients: createSqliteOAuthClients(connection, secret),
     signIns: createSqliteSignIns(connection, secret),
-    grants: createSqliteGrants(connection, secret),
+    grants: createSqliteGrants(connection, { secret, now }),
     usage: createSqliteUsage(connection),
     thoughtSeals: createThoughtSeals(secret),
     connection,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GrantBounds, GrantRecord, GrantStore } from '../../src/core/stores/grant-store.ts';
+import { unusedClientMs, type GrantBounds, type GrantRecord, type GrantStore } from '../../src/core/stores/grant-store.ts';
 
 /** `grantId: ''` leaves it out. */
 export function testGrant({ grantId = 'grant', ...fields }: Partial<GrantRecord> = {}): GrantRecord {
@@ -10,11 +10,11 @@ export function testGrant({ grantId = 'grant', ...fields }: Partial<GrantRecord>
 export const grantBounds: GrantBounds = { time: 1, max: 100, maxOfOwner: 3 };
 
 /** What every store of grants does, wherever it keeps them. */
-export function describeGrantStore(name: string, createStore: () => GrantStore): void {
+export function describeGrantStore(name: string, createStore: (now: () => number) => GrantStore): void {
   describe(`grants in ${name}`, () => {
     let store: GrantStore;
     beforeEach(() => {
-      store = createStore();
+      store = createStore(() => 2);
     });
     const save = (fields: Partial<GrantRecord>, bounds: Partial<GrantBounds> = {}): Promise<boolean> =>
       store.save(testGrant(fields), { ...grantBounds, ...bounds });
@@ -102,6 +102,22 @@ export function describeGrantStore(name: string, createStore: () => GrantStore):
       await store.keepClient('client', 20);
       expect(await store.find('client', 'client', 49)).toMatchObject({ expires: 50 });
       expect(await store.find('client', 'client', 50)).toBeUndefined();
+    });
+
+    it.each(['grant', 'client', 'owner'])('lets a client go a day after its last grant, which ends with its %s', async (what) => {
+      const far = 10 * unusedClientMs;
+      for (const [id, ownerId] of [
+        ['a', 'key/ada'],
+        ['b', 'key/bob'],
+      ] as const) {
+        await save({ kind: 'client', id, clientId: id, ownerId: 'address', grantId: '', expires: far });
+        await save({ kind: 'grant', id: `grant ${id}`, clientId: id, ownerId, grantId: '', expires: far });
+      }
+      if (what === 'grant') await store.deleteGrant('grant a');
+      else if (what === 'client') await store.deleteClient('a', 'key/ada');
+      else await store.deleteAllOf('key/ada');
+      expect(await store.find('client', 'a', 3)).toMatchObject({ expires: 2 + unusedClientMs });
+      expect(await store.find('client', 'b', 3)).toMatchObject({ expires: far });
     });
 
     it('deletes what has expired, and the oldest of a grant with too many', async () => {

@@ -38,6 +38,9 @@ export interface GrantFilter {
   clientId?: string;
 }
 
+/** How long a client lives to which nobody has granted anything, from its registration or from the end of its last grant. */
+export const unusedClientMs = 24 * 60 * 60 * 1_000;
+
 /**
  * Stores records, each encrypted. That a code and a refresh token are each used once is decided by the store, for all processes that share it.
  * @throws GatewayError `storage_unavailable`
@@ -56,7 +59,7 @@ export interface GrantStore {
   /** Clients and authorizations, newest first. */
   list(kind: 'client' | 'authorization', filter: GrantFilter, time: number): Promise<GrantRecord[]>;
   delete(kind: GrantRecordKind, id: string): Promise<void>;
-  /** Deletes a grant and all that exists by it. */
+  /** Deletes a grant and all that exists by it. A client without a grant lives for `unusedClientMs` from then on, as after the next two. */
   deleteGrant(grantId: string): Promise<void>;
   /** Deletes what one owner has granted to one client; without an owner also the client, and what everybody has granted to it. */
   deleteClient(clientId: string, ownerId?: string): Promise<void>;

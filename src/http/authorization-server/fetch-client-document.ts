@@ -3,7 +3,7 @@ import { isTextDeeperThan } from '../../shared/json/json-depth.ts';
 import { limits } from '../../core/limits.ts';
 
 /** Names, addresses and a few settings. */
-const documentBytes = 16 * 1024;
+const documentBytes = 5 * 1024;
 const documentMs = 5_000;
 
 export type FetchDocument = (url: string, headers: Record<string, string>) => Promise<Response>;

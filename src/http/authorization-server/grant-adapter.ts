@@ -1,9 +1,9 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
-import type { GrantRecord, GrantRecordKind, GrantStore } from '../../core/stores/grant-store.ts';
+import { unusedClientMs, type GrantRecord, type GrantRecordKind, type GrantStore } from '../../core/stores/grant-store.ts';
 import { digestOf } from '../../shared/secrets/browser-secrets.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { grantBounds } from './grant-bounds.ts';
-import { requestMs, unusedClientMs, usedTokenMs } from './lifetimes.ts';
+import { requestMs, usedTokenMs } from './lifetimes.ts';
 
 const kinds: Readonly<Record<string, GrantRecordKind>> = {
   Client: 'client',

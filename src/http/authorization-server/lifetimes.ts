@@ -15,5 +15,3 @@ export const usedTokenMs = 2 * dayMs;
 export const grantMs = 365 * dayMs;
 /** The consent of somebody who has signed in by OpenID: the gateway is not told when the provider locks them out. */
 export const signedInGrantMs = 30 * dayMs;
-/** A registration to which nobody has agreed. */
-export const unusedClientMs = dayMs;

@@ -1,5 +1,12 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { GrantBounds, GrantFilter, GrantRecord, GrantRecordKind, GrantStore } from '../../core/stores/grant-store.ts';
+import {
+  unusedClientMs,
+  type GrantBounds,
+  type GrantFilter,
+  type GrantRecord,
+  type GrantRecordKind,
+  type GrantStore,
+} from '../../core/stores/grant-store.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './connection/database-connection.ts';
@@ -21,10 +28,15 @@ interface GrantRow {
 const columns = 'kind, id, client_id, caller_id, grant_id, expires, used, value';
 
 /** What the authorization server stores, encrypted one by one and bound to its ids, on the registry's connection. */
-export function createSqliteGrants(connection: DatabaseConnection, secret: string): GrantStore {
+export function createSqliteGrants(connection: DatabaseConnection, { secret, now }: { secret: string; now: () => number }): GrantStore {
   const cipher = createSecretCipher(secret, 'grant');
-  const remove = (condition: string, values: readonly SQLInputValue[]): Promise<unknown> =>
-    deleteInParts(connection, { table: 'grant_records', key: ['position'], condition, values });
+  async function remove(condition: string, values: readonly SQLInputValue[]): Promise<void> {
+    const deleted = await deleteInParts(connection, { table: 'grant_records', key: ['position'], condition, values });
+    if (deleted.length === 0) return;
+    const end = now() + unusedClientMs;
+    const sql = `UPDATE grant_records SET expires = ? WHERE kind = 'client' AND expires > ? AND ${unusedClient}`;
+    await connection.write((database) => execute(database, sql, end, end));
+  }
 
   function read(row: GrantRow): GrantRecord | undefined {
     const { kind, id, client_id: clientId, caller_id: ownerId, grant_id: grantId, expires, used, value } = row;

@@ -9,13 +9,16 @@ import { temporaryFolders } from '../temporary-folder.ts';
 
 const temporaryFolder = temporaryFolders();
 
-function open(file: string, secret = 'a secret of tests'): Stores {
-  const stores = openStores({ file, secret });
+function open(file: string, secret = 'a secret of tests', now = Date.now): Stores {
+  const stores = openStores({ file, secret, now });
   onTestFinished(() => stores.connection.close());
   return stores;
 }
 
-const createStore = (file: () => string) => (): GrantStore => open(file()).grants;
+const createStore =
+  (file: () => string) =>
+  (now: () => number): GrantStore =>
+    open(file(), undefined, now).grants;
 
 describeGrantStore(
   'memory',
