@@ -9,8 +9,8 @@ export interface AskingProgram {
   redirectUri: string;
 }
 
-/** How the person shows who they are: with a key of the gateway, or by their sign-in at the console. */
-export type ConsentProof = { by: 'key' } | { by: 'login'; path: string; person?: Person };
+/** How the person shows who they are: with a key of the gateway, which the console at this path may have, or by their sign-in there. */
+export type ConsentProof = { by: 'key'; console: string } | { by: 'login'; path: string; person?: Person };
 
 export interface ConsentPage {
   program: AskingProgram;
@@ -70,15 +70,16 @@ function answerForm(proof: ConsentProof, token: string): Html {
   const choices = html`<button type="submit" name="answer" value="allow">Allow</button>
     <button type="submit" name="answer" value="deny" formnovalidate>Refuse</button>`;
   if (proof.by === 'key')
-    return form(
-      token,
-      choices,
-      html`<label for="key">Your key for this gateway</label>
-        <input id="key" name="key" type="password" required aria-describedby="key-hint" autocomplete="off" />
-        <p class="hint" id="key-hint">
-          The program does not get the key. It gets access that ends with the key. Keys usually begin with <code>sk-tw-</code>.
-        </p>`,
-    );
+    return html`${form(
+        token,
+        choices,
+        html`<label for="key">Your key for this gateway</label>
+          <input id="key" name="key" type="password" required aria-describedby="key-hint" autocomplete="off" />
+          <p class="hint" id="key-hint">
+            The program does not get the key. It gets access that ends with the key. Keys usually begin with <code>sk-tw-</code>.
+          </p>`,
+      )}
+      <p><a class="next" href="${proof.console}">Use the key of this browser&rsquo;s console</a></p>`;
   const { id = '', name = id, email } = proof.person ?? {};
   return html`<p>You are signed in as <strong>${[name, email].filter((text) => text !== undefined).join(', ')}</strong>.</p>
     ${form(token, choices)}
@@ -103,7 +104,7 @@ interface Target {
 
 const plainHost = /^[\w.-]+(?::\d+)?$/;
 
-function targetOf(redirectUri: string): Target {
+export function targetOf(redirectUri: string): Target {
   const { protocol, host, hostname } = new URL(redirectUri);
   const isWeb = protocol === 'https:' || protocol === 'http:';
   if (!isWeb)

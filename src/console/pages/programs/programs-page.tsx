@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { nameOfCaller } from '../../api/caller-names.ts';
@@ -11,6 +12,7 @@ import { Table } from '../../parts/table.tsx';
 import { formatAgo, formatDateTime } from '../../parts/text/formats.ts';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
 import { showError, showToast } from '../../parts/toasts.tsx';
+import { ConsentRequest } from './consent-request.tsx';
 
 type Program = AnswerOf<'GET /api/clients'>['data'][number];
 
@@ -21,8 +23,10 @@ const refreshMs = 10_000;
 export function ProgramsPage(): JSX.Element {
   const query = useQuery('GET /api/clients', { everyMs: refreshMs });
   const isForAll = mayAdminister.value === true;
+  const [asked, setAsked] = useState(() => new URLSearchParams(location.search).get('consent'));
   return (
     <div class="page programs">
+      {asked !== null && <ConsentRequest id={asked} onClose={() => setAsked(null)} />}
       <header>
         <h1>Connected programs</h1>
       </header>

@@ -5,14 +5,14 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { Logins } from '../../../core/sign-in/login.ts';
 import type { GrantStore } from '../../../core/stores/grant-store.ts';
 import { digestOf } from '../../../shared/secrets/browser-secrets.ts';
-import type { Authenticator } from '../../auth/authenticate.ts';
+import { bearerIn, type Authenticator } from '../../auth/authenticate.ts';
 import type { CountedAddress } from '../../authorization-server/address-counts.ts';
-import { paths } from '../../authorization-server/addresses.ts';
+import { pathOf, paths } from '../../authorization-server/addresses.ts';
 import type { ConsentRequest, RequestProblem } from '../../authorization-server/create-provider.ts';
 import { grantBounds } from '../../authorization-server/grant-bounds.ts';
 import { grantMs, signedInGrantMs } from '../../authorization-server/lifetimes.ts';
 import { installFormPages, originsOf, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
-import { consentPage, type ConsentProof } from '../../pages/consent-page.ts';
+import { consentPage, targetOf, type ConsentProof } from '../../pages/consent-page.ts';
 import { messagePage, type Page } from '../../pages/page.ts';
 import { ownerOf, requireServer, type AuthorizationServerRoutes } from './authorization-server.ts';
 import { loginIn } from './login.ts';
@@ -74,7 +74,7 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
   }
 
   async function proofFor(request: FastifyRequest<WithUid>): Promise<ConsentProof> {
-    if (logins === undefined) return { by: 'key' };
+    if (logins === undefined) return { by: 'key', console: `${pathOf(publicUrl ?? '')}/console/programs?consent=${request.params.uid}` };
     const person = (await signedIn(request))?.person;
     const path = `${publicUrl}/login?return_to=${encodeURIComponent(`${paths.consent}/${request.params.uid}`)}`;
     return { by: 'login', path, ...(person !== undefined && { person }) };
@@ -92,7 +92,7 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
     if (logins !== undefined) return (await signedIn(request)) ?? 'You are not signed in. Sign in first.';
     const address = ownerOf(request);
     wrongKeys.require(address);
-    const key = form.get('key')?.trim() ?? '';
+    const key = form.get('key')?.trim() ?? bearerIn(request.headers) ?? '';
     const caller = key === '' ? undefined : await findByKey(callers, key, request);
     if (caller === undefined) {
       wrongKeys.count(address);
@@ -103,7 +103,14 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
     return caller;
   }
 
-  app.get<WithUid>(`${paths.consent}/:uid`, async (request, reply) => sendPage(reply, await pageFor(request, await open(request, reply))));
+  app.get<WithUid>(`${paths.consent}/:uid`, async (request, reply) => {
+    const found = await open(request, reply);
+    if (!isFromConsole(request)) return sendPage(reply, await pageFor(request, found));
+    const { shown, about } = targetOf(found.redirectUri);
+    return reply
+      .header('cache-control', 'no-store')
+      .send({ name: found.clientName ?? null, host: shown, about, token: tokenFor(found.uid) });
+  });
 
   app.post<WithUid>(`${paths.consent}/:uid`, async (request, reply) => {
     refuseOtherSites(request, ownOrigins, 'This form is accepted only from its own page. Start again in the program.');
@@ -112,7 +119,7 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
     if (!isSame(form.get('token') ?? '', tokenFor(found.uid)))
       throw new GatewayError('forbidden', 'This form is accepted only from its own page. Start again in the program.');
     const opened = await provider();
-    if (form.get('answer') === 'deny') return seeOther(reply, await opened.deny(request.raw, reply.raw));
+    if (form.get('answer') === 'deny') return goOn(request, reply, await opened.deny(request.raw, reply.raw));
     if (form.get('answer') !== 'allow') return sendPage(reply.code(400), await pageFor(request, found, 'Choose one of the two answers.'));
     const caller = await agreeing(request, form);
     if (typeof caller === 'string') return sendPage(reply.code(403), await pageFor(request, found, caller));
@@ -144,9 +151,20 @@ export const consentRoutes: FastifyPluginAsync<ConsentRouteOptions> = async (app
     });
     if (caller.person !== undefined) options.onPerson(caller);
     request.log.info({ caller_id: caller.id, client_id: clientId, redirect_uri: redirectUri }, 'program allowed');
-    return seeOther(reply, location);
+    return goOn(request, reply, location);
   });
 };
+
+/** A browser that sends a form is sent on, and the console goes on by itself. */
+function goOn(request: FastifyRequest, reply: FastifyReply, location: string): FastifyReply {
+  if (!isFromConsole(request)) return seeOther(reply, location);
+  return reply.header('cache-control', 'no-store').send({ location });
+}
+
+/** The page of the console, which has a key of its own. */
+function isFromConsole({ headers }: FastifyRequest): boolean {
+  return headers.accept === 'application/json';
+}
 
 /** Tokens of an OpenID provider are no keys: whoever has one signs in. */
 async function findByKey(callers: Pick<Authenticator, 'findByToken'>, key: string, request: FastifyRequest): Promise<Caller | undefined> {
