@@ -68,5 +68,11 @@ export function createIssuedTokens({ store, callerOf, resource, onPerson, now }:
 }
 
 function asClient(caller: Caller, { expires, clientId }: GrantRecord, grantId: string): Caller {
-  return { ...caller, role: 'user', expiresAt: Math.min(caller.expiresAt ?? Infinity, expires), client: { id: clientId, grantId } };
+  return {
+    ...caller,
+    role: 'user',
+    expiresAt: Math.min(caller.expiresAt ?? Infinity, expires),
+    tokenExpiresAt: expires,
+    client: { id: clientId, grantId },
+  };
 }

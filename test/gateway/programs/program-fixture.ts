@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
@@ -82,7 +82,7 @@ export async function programScene({
   const now = (): number => Date.now() + clock.aheadMs;
   const port = chosen ?? (await freePort());
   const url = `http://127.0.0.1:${port}`;
-  const { connection, registry: _, ...stores } = openStores({ file, secret: 'a secret of tests', now });
+  const { database, registry: _, ...stores } = openStores({ file, secret: 'a secret of tests', now });
   const app = await testApp(
     { PUBLIC_URL: `${url}${path}`, ...(hasKey && { TOOLWHARF_ADMIN_KEY: adminKey }), ...environment },
     { backends: [], config: { secret: 'a secret of tests', toolServers }, now, ...stores, send },
@@ -92,7 +92,7 @@ export async function programScene({
     if (isClosed) return;
     isClosed = true;
     await app.close();
-    await connection.close();
+    await database.close();
   };
   onTestFinished(close);
   await app.server.listen({ host: '127.0.0.1', port });
