@@ -173,6 +173,7 @@ const withoutDigits = [
   'policy/',
   'shared/json/parse-exactly.ts',
   'storage/secrets/secret-parts.ts',
+  'storage/sql/',
   'storage/sqlite/',
   'tools/functions/',
   'tools/mcp/',
