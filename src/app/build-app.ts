@@ -16,6 +16,7 @@ import { createInProcessBus } from '../relay/bus.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { newId } from './app-context.ts';
 import { composeAccess } from './compose/compose-access.ts';
+import { composeAuthorization } from './compose/compose-authorization.ts';
 import { composeAdmin } from './compose/compose-admin.ts';
 import { composeApprovals } from './compose/compose-approvals.ts';
 import { composeChat } from './compose/compose-chat.ts';
@@ -155,12 +156,15 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     onOpened,
   });
   const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
+  const authorization = composeAuthorization(context, { ...access, storage, send, onPerson: usage.notePerson });
+  const { clientTokens } = authorization;
   const limiter = createRateLimiter({ now, elapsed, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
   const server = await createServer({
     logger,
     authenticator,
+    clientTokens,
     limiter,
     metrics,
     audit,
@@ -196,6 +200,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     tools,
     signIns,
     logins,
+    authorization,
     relay,
     limiter,
     metrics,
@@ -227,6 +232,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     async close() {
       await runs.drain();
       access.close();
+      authorization.close();
       await tools.close();
       await extensions.close();
       await relay.close();

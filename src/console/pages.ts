@@ -35,6 +35,13 @@ export const pages: readonly ConsolePage[] = [
     load: async () => ({ Page: (await import('./pages/accounts/accounts-page.tsx')).AccountsPage }),
   },
   {
+    path: '/console/programs',
+    title: 'Connected programs',
+    icon: 'link',
+    group: 'use',
+    load: async () => ({ Page: (await import('./pages/programs/programs-page.tsx')).ProgramsPage }),
+  },
+  {
     path: '/console/presets',
     title: 'Presets',
     icon: 'preset',

@@ -6,6 +6,7 @@ import type { Tracing } from '../core/runs/trace.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import type { Authenticator } from './auth/authenticate.ts';
 import { auditChanges } from './audit-changes.ts';
+import type { ClientTokens } from './auth/client-tokens.ts';
 import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';
 import { installJsonBodies } from './body/json-bodies.ts';
@@ -16,6 +17,7 @@ import { installErrorHandling, noSniffing, sendMalformedRequest, sendMalformedUr
 interface ServerOptions {
   logger: FastifyBaseLogger;
   authenticator: Authenticator;
+  clientTokens: ClientTokens | undefined;
   limiter: RateLimiter;
   metrics: Pick<Metrics, 'countRequest'>;
   audit: Audit;
@@ -41,7 +43,8 @@ function withoutLongPath(url: string): string {
 
 /** Creates Fastify with everything that runs before the routes: body limits, errors, CORS, and the guard, in this order. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, authenticator, limiter, metrics, audit, tracing, bodyLimitBytes, corsOrigins, stallMs, now, newId } = options;
+  const { logger, authenticator, clientTokens, limiter, metrics, audit, tracing, bodyLimitBytes, corsOrigins, stallMs, now, newId } =
+    options;
   const server = fastify({
     loggerInstance: logger,
     bodyLimit: bodyLimitBytes,
@@ -85,7 +88,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
     });
-  installGuard(server, { authenticator, now });
+  installGuard(server, { authenticator, clientTokens, now });
   auditChanges(server, audit);
   installCallerLimits(server, limiter);
   return server;

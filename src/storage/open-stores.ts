@@ -3,6 +3,7 @@ import type { UsageStore } from '../core/stores/usage-store.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/stores/note-store.ts';
 import type { ChatStore } from '../core/stores/chat-store.ts';
+import type { GrantStore } from '../core/stores/grant-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import type { OAuthClientStore } from '../core/sign-in/oauth-clients.ts';
 import type { Registry } from '../core/stores/registry.ts';
@@ -15,6 +16,7 @@ import { createAuditStore } from './sql/audit.ts';
 import { createChatStore } from './sql/chats.ts';
 import { createCredentialStore } from './sql/credentials.ts';
 import type { Database } from './sql/database.ts';
+import { createGrantStore } from './sql/grants.ts';
 import { createNoteStore } from './sql/notes.ts';
 import { createOAuthClientStore } from './sql/oauth-clients.ts';
 import { createRegistry } from './sql/registry/registry.ts';
@@ -46,6 +48,7 @@ export interface Stores {
   credentials: CredentialStore;
   oauthClients: OAuthClientStore;
   signIns: SignInStore;
+  grants: GrantStore;
   usage: UsageStore;
   audit: AuditStore;
   thoughtSeals: ThoughtSeals;
@@ -75,6 +78,7 @@ export function createStores(database: Database, { secret, now = Date.now, cache
     credentials: createCredentialStore(database, secret),
     oauthClients: createOAuthClientStore(database, secret),
     signIns: createSignInStore(database, secret),
+    grants: createGrantStore(database, { secret, now }),
     usage: createUsageStore(database),
     audit: createAuditStore(database),
     thoughtSeals: createThoughtSeals(secret),

@@ -2,6 +2,7 @@ import type { AuditStore } from '../core/stores/audit-store.ts';
 import type { ChatStore } from '../core/stores/chat-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { GrantStore } from '../core/stores/grant-store.ts';
 import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
 import { withoutPerson } from '../core/callers/caller.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
@@ -22,6 +23,7 @@ export interface OwnedStores {
   responses: ResponseStore;
   credentials: CredentialStore;
   signIns: SignInStore;
+  grants: GrantStore;
   usage: UsageStore;
   audit: AuditStore;
 }
@@ -44,7 +46,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     ...store,
     save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
-  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage, audit } = stores;
+  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, grants, usage, audit } = stores;
 
   return {
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
@@ -80,6 +82,13 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
       async add(signIn, bounds) {
         owners.requireOpen(signIn.callerId);
         await signIns.add(signIn, bounds);
+      },
+    },
+    grants: {
+      ...grants,
+      async save(record, bounds) {
+        owners.requireOpen(record.ownerId);
+        return grants.save(record, bounds);
       },
     },
     usage: {
@@ -129,8 +138,8 @@ class DeletableOwners implements Owners {
 
   async deleteAllOf(ownerId: string): Promise<boolean> {
     for (const forget of this.#listeners) forget(ownerId);
-    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage, audit } = this.#stores;
-    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns, audit];
+    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, grants, usage, audit } = this.#stores;
+    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns, grants, audit];
     const [isKnown] = await Promise.all([usage.deleteAllOf(ownerId), ...all.map((store) => store.deleteAllOf(ownerId))]);
     return isKnown;
   }

@@ -66,11 +66,12 @@ function fillStores({ requireWritable, ...given }: TestStores & Pick<Partial<App
     credentials,
     oauthClients,
     signIns,
+    grants,
     usage,
     audit,
   } = given;
   const stores = createMemoryStores({ secret: 'a secret of tests', now });
-  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, usage, audit });
+  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, grants, usage, audit });
   return {
     ...stores,
     ...brought,

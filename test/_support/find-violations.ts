@@ -36,6 +36,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   },
   { packages: /^undici$/, files: /^src\/policy\/outbound\/(?:create-agent|outbound-request)\.ts$/ },
   { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/(?:logger|pretty-lines)\.ts$/ },
+  { packages: /^oidc-provider$/, files: /^src\/http\/authorization-server\/.+\.ts$/ },
   { packages: /^oauth4webapi$/, files: /^src\/tools\/credentials\/oauth\/.+\.ts$/ },
   { packages: /^@anthropic-ai\/sdk$/, files: /^src\/models\/anthropic\/.+\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },

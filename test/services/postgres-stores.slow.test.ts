@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createChatStore } from '../../src/storage/sql/chats.ts';
 import { createCredentialStore } from '../../src/storage/sql/credentials.ts';
 import { execute, selectAll, selectFirst } from '../../src/storage/sql/database.ts';
+import { createGrantStore } from '../../src/storage/sql/grants.ts';
 import { createNoteStore } from '../../src/storage/sql/notes.ts';
 import { createOAuthClientStore } from '../../src/storage/sql/oauth-clients.ts';
 import { createRegistry } from '../../src/storage/sql/registry/registry.ts';
@@ -17,6 +18,7 @@ import { describeUnless } from '../_support/missing.ts';
 import { missingPostgres, startPostgres, type PostgresServer } from '../_support/postgres-server.ts';
 import { describeChatStore } from '../storage/chat-store-contract.ts';
 import { describeCredentialStore } from '../storage/credential-store-contract.ts';
+import { describeGrantStore } from '../storage/grant-store-contract.ts';
 import { describeNoteStore } from '../storage/note-store-contract.ts';
 import { describeRegistry } from '../storage/registry-contract.ts';
 import { describeResponseStore } from '../storage/response-store-contract.ts';
@@ -61,6 +63,7 @@ describeUnless(missingPostgres, 'the stores on PostgreSQL', () => {
   describeCredentialStore('PostgreSQL', () => createCredentialStore(shared(), secret));
   describeSignInStore('PostgreSQL', () => createSignInStore(shared(), secret));
   auditStoreContract('on PostgreSQL', () => createAuditStore(shared()));
+  describeGrantStore('PostgreSQL', (now) => createGrantStore(shared(), { secret, now }));
   describeRegistry('PostgreSQL', async (records) => {
     await clear();
     const registry = createRegistry(shared(), { secret, now: Date.now, cacheMs: 0 });

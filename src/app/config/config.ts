@@ -62,6 +62,10 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
   const file = readConfigFile(environment, readFile);
   const settings = createSettingsReader(environment, file);
   const fields = settings.readFields();
+  if (fields.mcpOauthIssuer !== undefined && fields.publicUrl === undefined)
+    throw new ConfigError(
+      'PUBLIC_URL is not set, but MCP_OAUTH_ISSUER is; set it to the address at which people reach the gateway, because tokens for /mcp name it.',
+    );
   const config: Config = {
     ...fields,
     backends: readBackends(settings, file),

@@ -172,6 +172,13 @@ export const settingTable = {
     parse: listOf(' ', text),
     meaning: 'space-separated scopes to request at sign-in; change it if your provider uses scopes to decide which API a token is for',
   },
+  MCP_OAUTH_ISSUER: {
+    field: 'mcpOauthIssuer',
+    shownDefault: 'the gateway itself, if `PUBLIC_URL` is set',
+    parse: issuerUrl,
+    meaning:
+      'another authorization server whose access tokens [`/mcp`](mcp.md#programs-that-sign-in) accepts, exactly as its tokens name it; their audience must be `<PUBLIC_URL>/mcp`',
+  },
   METRICS_KEY: {
     field: 'metricsKey',
     parse: credential(16),

@@ -59,6 +59,8 @@ export interface Caller {
   readonly expiresAt?: number;
   /** When the token ends that names the caller or the person: nobody can postpone it, as an administrator can the end of a key. */
   readonly tokenExpiresAt?: number;
+  /** The program that uses the gateway for the caller, with a token of the gateway's own authorization server: hashes of its id, and of the id of the grant. */
+  readonly client?: { readonly id: string; readonly grantId: string };
 }
 
 /**

@@ -25,6 +25,7 @@ export type StoreName =
   | 'chat_memory'
   | 'credentials'
   | 'facts'
+  | 'grants'
   | 'oauth_clients'
   | 'registry'
   | 'responses'

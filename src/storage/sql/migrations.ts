@@ -292,4 +292,43 @@ export const schemaSteps: readonly SchemaStep[] = [
   CREATE INDEX audit_by_owner ON audit (owner_key) WHERE owner_person IS NOT NULL;
   `,
   },
+  // What the authorization server for `/mcp` stores. Ids are hashes; `value` is encrypted.
+  {
+    sqlite: `
+  CREATE TABLE grant_records (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    caller_id TEXT NOT NULL,
+    grant_id TEXT,
+    expires INTEGER NOT NULL,
+    used INTEGER,
+    value TEXT NOT NULL,
+    UNIQUE (kind, id)
+  ) STRICT;
+  CREATE INDEX grant_records_by_end ON grant_records (expires);
+  CREATE INDEX grant_records_of_caller ON grant_records (caller_id, kind, position);
+  CREATE INDEX grant_records_of_client ON grant_records (client_id, kind);
+  CREATE INDEX grant_records_of_grant ON grant_records (grant_id, kind, position);
+  `,
+    postgres: `
+  CREATE TABLE grant_records (
+    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    client_id text COLLATE "C" NOT NULL,
+    caller_id text COLLATE "C" NOT NULL,
+    grant_id text COLLATE "C",
+    expires bigint NOT NULL,
+    used bigint,
+    value text NOT NULL,
+    UNIQUE (kind, id)
+  );
+  CREATE INDEX grant_records_by_end ON grant_records (expires);
+  CREATE INDEX grant_records_of_caller ON grant_records (caller_id, kind, position);
+  CREATE INDEX grant_records_of_client ON grant_records (client_id, kind);
+  CREATE INDEX grant_records_of_grant ON grant_records (grant_id, kind, position);
+  `,
+  },
 ];

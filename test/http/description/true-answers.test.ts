@@ -198,6 +198,8 @@ it('answers are as the document says, on every route', async () => {
     expect((await call(`GET /api/${route}/credentials`, { url: `/api/${owner}/credentials` })).status).toBe(200);
     expect((await call(`DELETE /api/${route}/credentials/{server}`, { url: `/api/${owner}/credentials/mail` })).status).toBe(404);
   }
+  expect((await call('GET /api/clients')).status).toBe(200);
+  expect((await call('DELETE /api/clients/{id}', { url: '/api/clients/none' })).status).toBe(404);
   for (const url of ['/api/tools/mail/read/invoke', '/api/tools/read/invoke'])
     expect((await call(invoke, { url, payload: given })).status).toBe(409);
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
