@@ -32,6 +32,7 @@ import { composeTools } from './compose/compose-tools.ts';
 import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
+import { emptyFunctionRegistry, type FunctionRegistry } from '../tools/functions/load/function-registry.ts';
 import { allRoutes } from './register-routes.ts';
 import { warnAtStart } from './startup-warnings.ts';
 
@@ -188,7 +189,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
-    warnAtStart({ config, unknownVariables, registry, models, backends: storage.backends }, logger);
+    const functions = async (): Promise<FunctionRegistry> => (await extensions.loaded()).functions?.registry ?? emptyFunctionRegistry;
+    warnAtStart({ config, unknownVariables, registry, models, backends: storage.backends, presets, functions, send }, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void usage.load();

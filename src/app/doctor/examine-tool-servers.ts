@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { containerLoopbackCure } from './container-loopback.ts';
+import { containerCure } from './container-loopback.ts';
 import { broken, count, fact, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
@@ -73,8 +73,8 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
     return [broken(text, `${change}, or set "config": {"enable": false}.`)];
   }
   const isLocal = sendInContainer !== undefined && started === undefined;
-  const containerCure = isLocal ? await containerLoopbackCure(url, sendInContainer) : undefined;
-  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.')];
+  const inContainer = isLocal ? await containerCure({ url }, sendInContainer) : undefined;
+  return [broken(text, inContainer ?? 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.')];
 }
 
 function addressOf({ url, process: started }: ToolServerRecord): string {
