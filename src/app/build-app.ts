@@ -31,6 +31,7 @@ import type { Stores } from '../storage/open-stores.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
+import type { Finding } from '../core/finding.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { emptyFunctionRegistry, type FunctionRegistry } from '../tools/functions/load/function-registry.ts';
 import { allRoutes } from './register-routes.ts';
@@ -45,8 +46,8 @@ export interface AppParts {
   send?: SendOutbound;
   /** The settings that `GET /api/settings` shows. */
   settings?: readonly ShownSetting[];
-  /** Variables with the gateway's prefix that are no settings. */
-  unknownVariables?: readonly string[];
+  /** Findings about settings that somebody has made and that have no effect. */
+  variables?: readonly Finding[];
   /** Imports the modules of functions and hooks. Default: `import()`. */
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
@@ -149,13 +150,13 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { authenticator } = access;
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
   observeState(metrics, { runs: runs.runs, relay, storage, now });
-  const { settings = [], unknownVariables = [] } = parts;
+  const { settings = [], variables = [] } = parts;
   const examine = createExaminer({
     config,
     registry,
     send,
     backends: parts.backends,
-    unknownVariables,
+    variables,
     servers: tools.servers.states,
     lessons,
     loaded: () => extensions.loaded(),
@@ -190,7 +191,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     tools.start();
     extensions.start();
     const functions = async (): Promise<FunctionRegistry> => (await extensions.loaded()).functions?.registry ?? emptyFunctionRegistry;
-    warnAtStart({ config, unknownVariables, registry, models, backends: storage.backends, presets, functions, send }, logger);
+    warnAtStart({ config, variables, registry, models, backends: storage.backends, presets, functions, send }, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void usage.load();

@@ -1,6 +1,5 @@
 import { createModelLister } from './compose/opened-backends.ts';
 import type { Config } from './config/config.ts';
-import { cureOfUnknownVariable } from './config/unknown-variables.ts';
 import { isInContainer } from './doctor/container-loopback.ts';
 import { describeBackend } from './doctor/describe-backend.ts';
 import { examinePresets } from './doctor/examine-presets.ts';
@@ -27,7 +26,8 @@ export interface LeveledLog {
 
 interface StartedGateway {
   config: Config;
-  unknownVariables: readonly string[];
+  /** Settings without effect. */
+  variables: readonly Finding[];
   registry: Pick<Registry, 'listKeys' | 'listToolServers'>;
   models: ModelCatalog;
   backends: Pick<BackendEntries, 'list'>;
@@ -50,8 +50,8 @@ function logFinding(log: LeveledLog, { level, text, cure }: Finding, facts: obje
 
 /** Says what an operator should know of a start, and waits for nothing. */
 export function warnAtStart(started: StartedGateway, log: LeveledLog): void {
-  const { config, unknownVariables, registry, models } = started;
-  warnOfUnknownVariables(unknownVariables, log);
+  const { config, variables, registry, models } = started;
+  for (const finding of variables) logFinding(log, finding, {});
   warnOfRecordedPrompts(config, log);
   warnOfWeakAdminKey(config, log);
   void warnOfUselessKeys(config, registry, log);
@@ -80,10 +80,6 @@ async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFi
       { setting, model: id },
       `${setting}: no backend lists the model "${id}" at the moment; until one does, the chat's own model selects tools`,
     );
-}
-
-function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void {
-  for (const name of names) log.warn({ setting: name }, `${name} is not a setting and has no effect. ${cureOfUnknownVariable(name)}`);
 }
 
 /** Nothing slows down an attacker who tries keys, so a shorter one can be guessed. */

@@ -3,7 +3,7 @@ import { buildApp } from '../app/build-app.ts';
 import { checkDatabase } from '../app/check-database.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile, type Config } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
-import { findUnknownVariables } from '../app/config/unknown-variables.ts';
+import { examineVariables } from '../app/doctor/examine-variables.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';
@@ -55,7 +55,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     {
       logger,
       settings,
-      unknownVariables: findUnknownVariables(environment),
+      variables: examineVariables(environment, readTextFile),
       stores: { ...stores, registry },
       onOpened: () => showStartKey(app.startKey, address),
     },

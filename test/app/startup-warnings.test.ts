@@ -4,7 +4,7 @@ import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
 import { parsePreset } from '../../src/storage/preset-schema.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
-import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
+import { examineVariables } from '../../src/app/doctor/examine-variables.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
@@ -77,22 +77,26 @@ it.each([
   expect(warnings(app)).toMatchObject(expected);
 });
 
-it('a start warns of variables with the prefix that are no settings, which change nothing', async () => {
-  const unknownVariables = findUnknownVariables({
-    TOOLWHARF_TOOLS_DIR: './tools',
-    TOOLWHARF_PORT: '80',
-    TOOLWHARF_ADMINKEY: 'CANARY',
-    PORT: '80',
-  });
-  const app = await testApp({}, { unknownVariables, backends: [] });
+it('a start warns of settings without effect: misspelt variables, and a .env without a configuration file', async () => {
+  const variables = examineVariables(
+    {
+      TOOLWHARF_TOOLS_DIR: './tools',
+      TOOLWHARF_PORT: '80',
+      TOOLWHARF_ADMINKEY: 'CANARY',
+      PORT: '80',
+    },
+    (path) => (path === '.env' ? 'PORT=81\nOPENAI_API_KEY=CANARY\nDATABASE_URL=sqlite:x' : undefined),
+  );
+  const app = await testApp({}, { variables, backends: [] });
   onTestFinished(() => app.close());
   await listen(app);
   await expect
     .poll(() => warnings(app))
     .toMatchObject([
-      { setting: 'TOOLWHARF_TOOLS_DIR', msg: expect.stringMatching(/no effect\. Put tools_dir into toolwharf\.yaml/) },
-      { setting: 'TOOLWHARF_PORT', msg: expect.stringContaining('Did you mean PORT?') },
-      { setting: 'TOOLWHARF_ADMINKEY', msg: expect.stringContaining('Did you mean TOOLWHARF_ADMIN_KEY?') },
+      { msg: expect.stringMatching(/TOOLWHARF_TOOLS_DIR .*no effect\. Put tools_dir into toolwharf\.yaml/) },
+      { msg: expect.stringContaining('Did you mean PORT?') },
+      { msg: expect.stringContaining('Did you mean TOOLWHARF_ADMIN_KEY?') },
+      { msg: expect.stringMatching(/^\.env is not read \(OPENAI_API_KEY, PORT\), .*Create \.\/toolwharf\.yaml/) },
     ]);
   expect(app.logLines.join('')).not.toContain('CANARY');
 });

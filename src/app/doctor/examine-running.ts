@@ -10,7 +10,7 @@ import { localUrl } from '../config/local-url.ts';
 import { isInContainer } from './container-loopback.ts';
 import { describeLoaded } from './examine-functions.ts';
 import { examineGateway } from './examine-gateway.ts';
-import { broken, count, note, ok, unknownVariable } from './finding.ts';
+import { broken, count, note, ok } from './finding.ts';
 
 /** The parts of the gateway that serves. */
 export interface ExaminedRunning {
@@ -20,7 +20,8 @@ export interface ExaminedRunning {
   send: SendOutbound;
   /** Default: those of the configuration. */
   backends: CatalogBackend[] | undefined;
-  unknownVariables: readonly string[];
+  /** Settings without effect. */
+  variables: readonly Finding[];
   servers: ServerList['states'];
   lessons: LessonMemory;
   loaded: Extensions['loaded'];
@@ -30,7 +31,7 @@ export interface ExaminedRunning {
 
 /** Examines the gateway that this process serves: with its own store, which stays open, and without starting anything twice. */
 export function examineRunning(running: ExaminedRunning, signal: AbortSignal): Promise<Section[]> {
-  const { config, registry, send, backends, unknownVariables, servers, lessons, loaded, boundPort } = running;
+  const { config, registry, send, backends, variables, servers, lessons, loaded, boundPort } = running;
   const url = localUrl({ host: config.host, port: boundPort() ?? config.port });
   return examineGateway({
     config,
@@ -41,7 +42,7 @@ export function examineRunning(running: ExaminedRunning, signal: AbortSignal): P
     isContainer: isInContainer(),
     isServing: true,
     // The settings in force are listed by `GET /api/settings`.
-    settings: { title: 'Settings', findings: unknownVariables.map(unknownVariable) },
+    settings: { title: 'Settings', findings: [...variables] },
     examineAddress: async () => [ok(`Serves at ${url}`)],
     examineFunctions: async () => describeLoaded(await loaded()),
     lessons,

@@ -60,7 +60,10 @@ it('names what is broken with its cure, and no secret, even where a peer repeats
 });
 
 it('says what is fine, where the gateway serves, and which variables mean nothing', async () => {
-  const app = await gateway({ TOOLWHARF_DEMO: 'true' }, { unknownVariables: ['TOOLWHARF_ADMINKEY'] });
+  const app = await gateway(
+    { TOOLWHARF_DEMO: 'true' },
+    { variables: [{ level: 'warning', text: 'TOOLWHARF_ADMINKEY is not a setting', cure: 'Did you mean TOOLWHARF_ADMIN_KEY?' }] },
+  );
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 });
   const { broken, data } = await examine(app);
   expect(broken).toBe(0);
