@@ -55,6 +55,9 @@ interface ServerExamination {
   findRunning?: (record: ToolServerRecord) => Promise<Finding | undefined>;
 }
 
+const addressCure = 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.';
+const processCure = 'Correct `command`, `args` and `env` of its entry; chats continue without its functions.';
+
 type OpenServer = (record: ToolServerRecord) => Promise<Opening>;
 
 /** `sendInContainer`: undefined unless the doctor runs in a container. */
@@ -74,7 +77,7 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
   }
   const isLocal = sendInContainer !== undefined && started === undefined;
   const inContainer = isLocal ? await containerCure({ url }, sendInContainer) : undefined;
-  return [broken(text, inContainer ?? 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.')];
+  return [broken(text, inContainer ?? (started === undefined ? addressCure : processCure))];
 }
 
 function addressOf({ url, process: started }: ToolServerRecord): string {

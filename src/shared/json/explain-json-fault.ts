@@ -26,8 +26,8 @@ export function explainJsonFault(text: string): JsonFault | undefined {
     at = endOf(space, text, at) ?? at;
     if (at >= text.length)
       return expected === 'end' ? undefined : faultAt(text, at, 'ends too early: a bracket, quote or value is missing');
-    const end = endOf(token, text, at);
-    const next = end === undefined ? undefined : stepTo(text.slice(at, end), expected, open);
+    const end: number | undefined = endOf(token, text, at);
+    const next: Expected | undefined = end === undefined ? undefined : stepTo(text.slice(at, end), expected, open);
     if (next === undefined || end === undefined) return faultAt(text, at, problemAt(text, at, expected));
     expected = next;
     at = end;
