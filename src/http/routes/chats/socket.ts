@@ -95,6 +95,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
       serveConnection(socket, credential, {
         ...options,
         chats,
+        hasKeyInQuery: keyInQuery.test(request.url),
         headers: request.headers,
         rawHeaders: request.raw.rawHeaders,
         log: request.log,
@@ -108,6 +109,9 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     },
   });
 };
+
+/** As people pass one where the API of browsers takes no header. */
+const keyInQuery = /[?&](?:access_?token|token|api_?key|key|authorization)=./i;
 
 async function registerWebsocket(app: FastifyInstance): Promise<void> {
   // By default Node treats every request with an `Upgrade` header as an upgrade, also `h2c` of curl and Java, without its HTTP timeouts.
