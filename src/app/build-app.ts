@@ -32,6 +32,7 @@ import { composeTools } from './compose/compose-tools.ts';
 import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
 import type { Finding } from '../core/finding.ts';
+import type { UpgradeWatch } from '../core/upgrades.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { emptyFunctionRegistry, type FunctionRegistry } from '../tools/functions/load/function-registry.ts';
 import { allRoutes } from './register-routes.ts';
@@ -151,6 +152,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
   observeState(metrics, { runs: runs.runs, relay, storage, now });
   const { settings = [], variables = [] } = parts;
+  const upgrades: UpgradeWatch = { isDropped: false };
   const examine = createExaminer({
     config,
     registry,
@@ -161,6 +163,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     lessons,
     loaded: () => extensions.loaded(),
     boundPort: () => boundPortOf(server),
+    upgrades,
   });
   await server.register(allRoutes, {
     ...runs,
@@ -182,6 +185,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     settings,
     examine,
     gatewayId,
+    upgrades,
     changes,
     usage,
     deletePerson,

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { basePath } from './base-path.ts';
 import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
 import { readyLogin } from './login.ts';
@@ -21,6 +22,6 @@ async function update(who: string | undefined): Promise<void> {
 /** True unless the gateway clearly refuses. Without a key, or if the gateway does not answer, the page itself says what to do. */
 async function isAdministrator(): Promise<boolean> {
   const headers = credential.value === undefined ? {} : { authorization: `Bearer ${credential.value}` };
-  const response = await fetch('/api/settings', { method: 'HEAD', credentials: 'omit', headers }).catch(() => undefined);
+  const response = await fetch(`${basePath}/api/settings`, { method: 'HEAD', credentials: 'omit', headers }).catch(() => undefined);
   return response?.status !== 403;
 }

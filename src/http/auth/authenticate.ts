@@ -175,9 +175,7 @@ const source = 'Administrators create keys on the page Keys of the console, or w
 
 /** The same error for every key that does not work, so that it reveals nothing about existing keys. */
 export function invalidKey(wasSent: boolean): GatewayError {
-  const problem = wasSent
-    ? 'The API key is not valid here: it may be incomplete, expired or deleted. Send'
-    : 'No API key was sent. Send';
+  const problem = wasSent ? 'The API key is not valid here: it may be incomplete, expired or deleted. Send' : 'No API key was sent. Send';
   return new GatewayError('invalid_api_key', `${problem} it as ${forms}. ${source}`);
 }
 
