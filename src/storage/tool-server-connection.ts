@@ -121,8 +121,8 @@ function refuseOtherForms(value: JsonObject, { path, origin }: ConnectionContext
   const servers = name === undefined ? undefined : value[name];
   if (name !== undefined && isJsonObject(servers)) {
     const body = origin === 'file' ? undefined : toRequestBody(servers);
-    const form = body === undefined ? `in toolwharf.yaml, as ${toFileEntries(servers)}` : `each server by itself, as ${body}`;
-    throw invalidAt([...path, name], `is the form of other programs. Give ${form}`);
+    const form = body === undefined ? `Put it into toolwharf.yaml as ${toFileEntries(servers)}` : `Send each server by itself, as ${body}`;
+    throw invalidAt([...path, name], `is the form of other programs. ${form}`);
   }
   if (typeof value['command'] !== 'string' || typeof value['url'] === 'string' || value['type'] === 'mcp') return;
   throw invalidAt([...path, 'type'], 'must be "mcp" for a server that is started by a command');

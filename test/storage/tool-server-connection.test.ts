@@ -26,14 +26,14 @@ describe('a connection in the form of other programs', () => {
 
   it('is refused with the body that a request needs', () => {
     expect(refusal({ mcpServers: { docs: { url: 'https://mcp.test/mcp', headers: { authorization: 'CANARY' } } } })).toBe(
-      'mcpServers: is the form of other programs. Give each server by itself, as {"id":"docs","type":"mcp","url":"https://mcp.test/mcp"}',
+      'mcpServers: is the form of other programs. Send each server by itself, as {"id":"docs","type":"mcp","url":"https://mcp.test/mcp"}',
     );
   });
 
   it('is refused with the entry of the file for a command', () => {
     const message = refusal({ mcpServers: { fs: { command: 'npx', args: ['-y', 'server'], env: { TOKEN: 'CANARY' } } } });
     expect(message).toContain(
-      'in toolwharf.yaml, as tool_servers: [{id: fs, type: mcp, command: npx, args: ["-y", server], env: {TOKEN: "${TOKEN}"}}]',
+      'Put it into toolwharf.yaml as tool_servers: [{id: fs, type: mcp, command: npx, args: ["-y", server], env: {TOKEN: "${TOKEN}"}}]',
     );
     expect(message).not.toContain('CANARY');
   });
