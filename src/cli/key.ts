@@ -6,10 +6,11 @@ import { localUrl } from '../app/config/local-url.ts';
 import { GatewayError } from '../core/errors.ts';
 import { isLoopbackName } from '../http/auth/open-mode.ts';
 import { isServedByAnother, openDataFolder } from '../storage/data-folder.ts';
-import { openStores } from '../storage/open-stores.ts';
+import { createStores } from '../storage/open-stores.ts';
 import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
 import { findSecret, loadSecret } from '../storage/secrets/secret-file.ts';
 import { databaseFile } from '../storage/sqlite/connection/open-database.ts';
+import { openSqlite } from '../storage/sqlite/sqlite-database.ts';
 
 /**
  * Stores a new administrator key and prints it, whether a gateway serves from the data folder or not: keys are what a running gateway reads again from its
@@ -27,7 +28,7 @@ export async function key(environment: NodeJS.ProcessEnv): Promise<void> {
     const secret = isServed ? findSecret(config.dataDir, config.secret) : loadSecret(config.dataDir, config.secret);
     if (secret === undefined)
       throw new GatewayError('storage_unavailable', `${config.dataDir} has no file "secret". Set TOOLWHARF_SECRET.`);
-    const { registry } = openStores({ file, secret });
+    const { registry } = createStores(openSqlite({ file, now: Date.now }), { secret });
     try {
       const closesOpenMode = (await registry.countKeys()) === 0 && isOpen(config);
       const keys = createApiKeys({

@@ -3,7 +3,7 @@ export const droppedUpgrade = {
   problem: 'A proxy in front of the gateway passes no websockets on: it drops the header "Upgrade"',
   cure:
     'In nginx set proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade"; in other proxies turn ' +
-    'websockets on for /ws (docs/operations.md, "Behind a proxy").',
+    'websockets on for /ws (docs/operations.md, "A reverse proxy with TLS").',
 };
 
 /** Whether websockets reach the gateway, as far as browsers have tried. */

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/shared/json/json.ts';
 import { parsePreset } from '../../src/storage/preset-schema.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { examineVariables } from '../../src/app/doctor/examine-variables.ts';
-import { openStores } from '../../src/storage/open-stores.ts';
+import { openStores } from '../_support/memory-stores.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';

@@ -52,7 +52,7 @@ export const settingTable = {
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
     meaning:
-      'where people and tool servers reach the gateway, with the path if a [proxy](operations.md#behind-a-proxy) serves it below one: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](tool-credentials.md#session-tokens)',
+      'where people and tool servers reach the gateway, with the path if a [proxy](operations.md#a-reverse-proxy-with-tls) serves it below one: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](tool-credentials.md#session-tokens)',
   },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {

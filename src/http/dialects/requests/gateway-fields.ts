@@ -29,24 +29,26 @@ const serverConfig = z.looseObject({
     .nullish(),
   public_headers: names.nullish(),
 });
-const serverShape = {
-  url: z.string().max(2_048),
-  path: z.string().max(2_048).nullish(),
-  /** An object, or JSON or YAML text. */
-  openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
-  info: jsonObject.nullish(),
-  specs: z.array(jsonObject).max(limits.requestFunctions).nullish(),
-  auth_type: z
-    .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
-    .nullish(),
-  auth_name: z.string().max(256).nullish(),
-  key: z.string().nullish(),
-  headers: z.record(z.string(), z.string()).nullish(),
-  execution: z.enum(['browser', 'gateway']).nullish(),
-  config: serverConfig.nullish(),
-};
 const serverExample = 'such as {"url": "https://tools.example"}';
-const serverSchema = z.looseObject(serverShape, `must be an object ${serverExample}`);
+const serverSchema = z.looseObject(
+  {
+    url: z.string().max(2_048),
+    path: z.string().max(2_048).nullish(),
+    /** An object, or JSON or YAML text. */
+    openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
+    info: jsonObject.nullish(),
+    specs: z.array(jsonObject).max(limits.requestFunctions).nullish(),
+    auth_type: z
+      .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
+      .nullish(),
+    auth_name: z.string().max(256).nullish(),
+    key: z.string().nullish(),
+    headers: z.record(z.string(), z.string()).nullish(),
+    execution: z.enum(['browser', 'gateway']).nullish(),
+    config: serverConfig.nullish(),
+  },
+  `must be an object ${serverExample}`,
+);
 const positive = z.number().int().positive();
 
 /** The gateway's own fields, whose shape is part of the schema of each dialect's body. They mean the same in every dialect. */
