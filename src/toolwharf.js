@@ -23,6 +23,10 @@ const commands = {
     does: 'shows the functions that an OpenAPI document becomes: convert <url or file> [--json]',
     run: (args) => import(`./cli/convert.${extension}`).then(({ convert }) => convert(args)),
   },
+  key: {
+    does: 'prints a new administrator key, also while the gateway runs',
+    run: () => import(`./cli/key.${extension}`).then(({ key }) => key(process.env)),
+  },
   doctor: {
     does: 'says what is in force, and what is wrong',
     run: () => import(`./cli/doctor.${extension}`).then(({ doctor }) => doctor(process.env)),

@@ -2,11 +2,12 @@ import pLimit from 'p-limit';
 import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
 import type { KeyRecord, Registry } from '../core/stores/registry.ts';
 import { fixedCallerId, openCallerId } from '../core/callers/caller.ts';
-import { createKeyText, hashKey, markOf } from './derive-key-hash.ts';
+import { withoutUndefined } from '../shared/json/without-undefined.ts';
+import { beginningOf, createKeyText, hashKey, markOf } from './derive-key-hash.ts';
 import { isExpired } from './stored-keys.ts';
 
 /** The fields of a key that an administrator sets. */
-export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'secretMark' | 'createdAt'>;
+export type KeyFields = Omit<KeyRecord, 'id' | 'hash' | 'secretMark' | 'beginning' | 'createdAt'>;
 
 /** Administration of the stored keys. Every function may reject with GatewayError `storage_unavailable`. */
 export interface ApiKeys {
@@ -77,8 +78,8 @@ class RegisteredKeys implements ApiKeys {
   change(id: string, toFields: (record: KeyRecord) => KeyFields): Promise<KeyRecord> {
     return this.#inTurn(async () => {
       const record = await this.#requireKey(id);
-      const { hash, secretMark, createdAt } = record;
-      const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
+      const { hash, secretMark, beginning, createdAt } = record;
+      const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...withoutUndefined({ secretMark, beginning }) };
       requireUserRole(changed);
       if (this.#isAdministrator(record) && !this.#isAdministrator(changed)) await this.#requireOtherAdministrator(id, 'demoted or expired');
       await this.#write(() => this.#options.registry.changeKey(changed));
@@ -146,6 +147,7 @@ class RegisteredKeys implements ApiKeys {
       id: `key_${this.#options.newId()}`,
       hash: hashKey(key, this.#options.pepper),
       secretMark: markOf(this.#options.pepper),
+      beginning: beginningOf(key),
       createdAt: this.#options.now(),
     };
     await this.#write(() => this.#options.registry.createKey(record));

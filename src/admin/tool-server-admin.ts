@@ -94,8 +94,12 @@ class RegisteredToolServers implements ToolServerAdmin {
       const record = this.#options.parseConnection(withoutShownOnly(value), 'database', { title, taken });
       const [same] = isJsonObject(value) && idOf(value) === undefined ? new KnownRecords(known).withSameDocument(value) : [];
       if (same !== undefined) {
-        const cure = 'Change that one (PATCH), or give this connection an "id" of its own.';
+        const cure = `Change that one with PATCH /api/tool-servers/${same.id}, or give this connection an "id" of its own.`;
         throw new GatewayError('conflict', `The tool server "${same.id}" leads to the same document. ${cure}`);
+      }
+      if (known.some(({ id, origin }) => id === record.id && (origin === 'database' || origin === 'bundled'))) {
+        const cure = `Change it with PATCH /api/tool-servers/${record.id}, or choose another id.`;
+        throw new GatewayError('conflict', `There is already a tool server "${record.id}". ${cure}`);
       }
       if (known.length >= maxToolServers)
         throw new GatewayError('conflict', `There are ${maxToolServers} tool servers already; delete some first.`);

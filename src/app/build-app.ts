@@ -34,7 +34,10 @@ import { composeTracing } from './compose/compose-tracing.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
+import type { Finding } from '../core/finding.ts';
+import type { UpgradeWatch } from '../core/upgrades.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
+import { emptyFunctionRegistry, type FunctionRegistry } from '../tools/functions/load/function-registry.ts';
 import { allRoutes } from './register-routes.ts';
 import { warnAtStart } from './startup-warnings.ts';
 
@@ -47,8 +50,8 @@ export interface AppParts {
   send?: SendOutbound;
   /** The settings that `GET /api/settings` shows. */
   settings?: readonly ShownSetting[];
-  /** Variables with the gateway's prefix that are no settings. */
-  unknownVariables?: readonly string[];
+  /** Findings about settings that somebody has made and that have no effect. */
+  variables?: readonly Finding[];
   /** Imports the modules of functions and hooks. Default: `import()`. */
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
@@ -176,17 +179,19 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     newId,
   });
   observeState(metrics, { runs: runs.runs, relay, storage, now });
-  const { settings = [], unknownVariables = [] } = parts;
+  const { settings = [], variables = [] } = parts;
+  const upgrades: UpgradeWatch = { isDropped: false };
   const examine = createExaminer({
     config,
     registry,
     send,
     backends: parts.backends,
-    unknownVariables,
+    variables,
     servers: tools.servers.states,
     lessons,
     loaded: () => extensions.loaded(),
     boundPort: () => boundPortOf(server),
+    upgrades,
   });
   await server.register(allRoutes, {
     ...runs,
@@ -209,6 +214,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     settings,
     examine,
     gatewayId,
+    upgrades,
     changes,
     usage,
     deletePerson,
@@ -217,7 +223,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
-    warnAtStart({ config, unknownVariables, registry, models, backends: storage.backends }, logger);
+    const functions = async (): Promise<FunctionRegistry> => (await extensions.loaded()).functions?.registry ?? emptyFunctionRegistry;
+    warnAtStart({ config, variables, registry, models, backends: storage.backends, presets, functions, send }, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void audit.prune().catch(() => undefined);

@@ -39,6 +39,8 @@ import { passedRoutes } from '../http/routes/models/passed.ts';
 import { presetRoutes } from '../http/routes/models/presets.ts';
 import { resumeRoute } from '../http/routes/runs/resume.ts';
 import { runRoutes } from '../http/routes/runs/runs.ts';
+import type { UpgradeWatch } from '../core/upgrades.ts';
+import { originsOf } from '../http/routes/form-pages.ts';
 import { socketRoute } from '../http/routes/chats/socket.ts';
 import { storedChatRoutes } from '../http/routes/chats/stored-chats.ts';
 import { storedResponseRoutes } from '../http/routes/chats/stored-responses.ts';
@@ -79,6 +81,7 @@ interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access, Sockets {
   settings: readonly ShownSetting[];
   examine: () => Promise<Section[]>;
   gatewayId: string;
+  upgrades: UpgradeWatch;
   changes: OfferChanges;
   usage: UsageCounter;
   deletePerson: (keyId: string, id: string) => Promise<boolean>;
@@ -129,7 +132,8 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
     relay,
     authenticateToken: authenticator.findByToken,
     openCaller: authenticator.findOpenCaller,
-    allowedOrigins: config.corsOrigins,
+    allowedOrigins: [...config.corsOrigins, ...originsOf(publicUrl)],
+    upgrades: parts.upgrades,
     publicUrl,
     pingIntervalMs: config.wsPingIntervalMs,
     now,
@@ -178,7 +182,8 @@ async function registerRuns(app: FastifyInstance, parts: RouteParts): Promise<vo
 
 async function registerTools(app: FastifyInstance, parts: RouteParts): Promise<void> {
   const { context, storage, tools, invoke, gatewayId, changes, admin } = parts;
-  const { publicUrl, corsOrigins: allowedOrigins } = context.config;
+  const { publicUrl, corsOrigins } = context.config;
+  const allowedOrigins = [...corsOrigins, ...originsOf(publicUrl)];
   const { catalog, inspector } = tools;
   await toolRoutes(app, { tools: catalog, invoke, publicUrl });
   await openApiToolRoutes(app, { tools: catalog, invoke, publicUrl, version, gatewayId });

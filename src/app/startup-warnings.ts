@@ -1,11 +1,22 @@
+import { createModelLister } from './compose/opened-backends.ts';
 import type { Config } from './config/config.ts';
-import { cureOfUnknownVariable } from './config/unknown-variables.ts';
+import { isInContainer } from './doctor/container-loopback.ts';
+import { describeBackend } from './doctor/describe-backend.ts';
+import { examinePresets } from './doctor/examine-presets.ts';
+import { count as countOf, ok } from './doctor/finding.ts';
 import { keysOfAnotherSecret } from '../admin/derive-key-hash.ts';
+import type { Finding } from '../core/finding.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/models/model.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+import type { PresetFinder } from '../core/stores/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import type { ModelCatalog } from '../models/catalog/model-catalog.ts';
+import { verifyBackend } from '../models/catalog/verify-backend.ts';
+import { asSentence } from '../shared/text/as-sentence.ts';
 import type { BackendEntries } from '../storage/backend-entries.ts';
+import { historyToolId } from '../tools/catalog/history-tool.ts';
+import type { FunctionRegistry } from '../tools/functions/load/function-registry.ts';
 
 /** A log with levels; pino's is one. */
 export interface LeveledLog {
@@ -15,20 +26,38 @@ export interface LeveledLog {
 
 interface StartedGateway {
   config: Config;
-  unknownVariables: readonly string[];
-  registry: Pick<Registry, 'listKeys'>;
+  /** Settings without effect. */
+  variables: readonly Finding[];
+  registry: Pick<Registry, 'listKeys' | 'listToolServers'>;
   models: ModelCatalog;
   backends: Pick<BackendEntries, 'list'>;
+  presets: Pick<PresetFinder, 'list'>;
+  /** The loaded functions. */
+  functions: () => Promise<FunctionRegistry>;
+  send: SendOutbound;
+}
+
+/** Ids of functions that the gateway itself offers. */
+export function ownToolIds({ storeChats }: Pick<Config, 'storeChats'>): string[] {
+  return storeChats ? [historyToolId] : [];
+}
+
+/** A finding of the doctor as a line of the log. */
+function logFinding(log: LeveledLog, { level, text, cure }: Finding, facts: object): void {
+  const isBad = level === 'warning' || level === 'broken';
+  log[isBad ? 'warn' : 'info'](facts, cure === undefined ? text : `${asSentence(text)} ${cure}`);
 }
 
 /** Says what an operator should know of a start, and waits for nothing. */
-export function warnAtStart({ config, unknownVariables, registry, models, backends }: StartedGateway, log: LeveledLog): void {
-  warnOfUnknownVariables(unknownVariables, log);
+export function warnAtStart(started: StartedGateway, log: LeveledLog): void {
+  const { config, variables, registry, models } = started;
+  for (const finding of variables) logFinding(log, finding, {});
   warnOfRecordedPrompts(config, log);
   warnOfWeakAdminKey(config, log);
   void warnOfUselessKeys(config, registry, log);
-  void logBackends(backends, models, log);
+  void logBackends(started, log);
   void warnOfUnlistedTaskModels(config, models, log);
+  void warnOfPresets(started, log);
 }
 
 type TaskModels = Pick<Config, 'taskModel' | 'taskModelExternal'>;
@@ -51,10 +80,6 @@ async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFi
       { setting, model: id },
       `${setting}: no backend lists the model "${id}" at the moment; until one does, the chat's own model selects tools`,
     );
-}
-
-function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void {
-  for (const name of names) log.warn({ setting: name }, `${name} is not a setting and has no effect. ${cureOfUnknownVariable(name)}`);
 }
 
 /** Nothing slows down an attacker who tries keys, so a shorter one can be guessed. */
@@ -94,30 +119,41 @@ function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>,
   log.warn({ setting: 'RECORD_PROMPTS' }, message);
 }
 
+/** Problems of presets, which chats would show only when somebody uses them. Never rejects; takes as long as the slowest list of models. */
+async function warnOfPresets({ presets, models, registry, functions, config }: StartedGateway, log: LeveledLog): Promise<void> {
+  const all = await presets.list().catch(() => []);
+  if (all.length === 0) return;
+  const listed = await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)).catch(() => undefined);
+  const toolServers = await Promise.resolve(registry.listToolServers()).catch(() => undefined);
+  if (toolServers === undefined) return;
+  const known = {
+    models: listed && new Set(listed.map(({ id }) => id)),
+    toolServers,
+    functions: await functions().catch(() => undefined),
+    ownTools: ownToolIds(config),
+  };
+  const findings = await examinePresets(all, known);
+  for (const finding of findings) if (finding.level !== 'ok') logFinding(log, { ...finding, text: `preset ${finding.text}` }, {});
+}
+
 /**
- * Logs one line for each backend: whether it answers, and with how many models. Never rejects; takes as long as the slowest list. If there is no
- * Ollama at the default address, that is no warning.
+ * Logs whether each backend answers, and with how many models, in the words of the doctor. Never rejects; takes as long as the slowest list. If there is
+ * no Ollama at the default address, that is no warning.
  */
-async function logBackends(entries: StartedGateway['backends'], models: Pick<ModelCatalog, 'backends'>, log: LeveledLog): Promise<void> {
+async function logBackends({ backends, models, config, send }: StartedGateway, log: LeveledLog): Promise<void> {
   const reports = await models.backends().catch(() => []);
-  const entered = await entries.list();
-  for (const { name, state, models: count, error } of reports) {
-    const entry = entered.find((backend) => backend.name === name);
+  const entries = await Promise.resolve(backends.list()).catch(() => []);
+  const listerOf = createModelLister(config, { send, signal: new AbortController().signal });
+  const logBackend = async ({ name, state, models: count }: (typeof reports)[number]): Promise<void> => {
+    const entry = entries.find((backend) => backend.name === name);
     // The demo model is no entry.
-    if (entry === undefined) continue;
-    const subject = `the model backend "${name}"`;
-    const facts = { backend: name, url: new URL(entry.url).origin };
-    const level = entry.isExplicit ? 'warn' : 'info';
-    const status = /HTTP (\d{3})/.exec(error ?? '')?.[1] ?? '401';
-    if (state === 'key_refused')
-      log.warn(facts, `${subject} rejects the configured key (${status}): check the key that is configured for it`);
-    else if (state === 'secret_unreadable')
-      log.warn({ ...facts, reason: error }, `${subject} is left out: its stored secrets cannot be read`);
-    else if (state === 'unreachable')
-      log[level]({ ...facts, reason: error }, `${subject} cannot be reached: only the other backends can be used`);
-    else if (state === 'partly_unreachable')
-      log.warn({ ...facts, models: count, reason: error }, `${subject} answers only at some of its addresses`);
-    else if (count === 0) log[level]({ ...facts, models: count }, `${subject} answers, but lists no model`);
-    else log.info({ ...facts, models: count }, `${subject} answers: ${count} ${count === 1 ? 'model' : 'models'}`);
-  }
+    if (entry === undefined) return;
+    const isFine = state === 'ok' && count > 0;
+    const findings = isFine
+      ? [ok(`${name}: ${countOf(count, 'model')}`)]
+      : await describeBackend(entry, await verifyBackend(entry, listerOf(entry)), isInContainer() ? send : undefined);
+    for (const finding of findings)
+      logFinding(log, { ...finding, text: `model backend ${finding.text}` }, { backend: name, models: count });
+  };
+  await Promise.all(reports.map((report) => logBackend(report).catch(() => undefined)));
 }

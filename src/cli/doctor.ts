@@ -2,14 +2,14 @@ import { addEnvFile, readConfig, readConfigFile, readTextFile, type Config, type
 import { sections } from '../app/config/config-file.ts';
 import { localUrl } from '../app/config/local-url.ts';
 import { listSettings } from '../app/config/read-settings.ts';
-import { findUnknownVariables } from '../app/config/unknown-variables.ts';
 import { nameInFile } from '../app/config/settings.ts';
 import { isInContainer } from '../app/doctor/container-loopback.ts';
 import { examineFunctions } from '../app/doctor/examine-functions.ts';
 import { examineGateway } from '../app/doctor/examine-gateway.ts';
 import { examinePort } from '../app/doctor/examine-machine.ts';
 import { openStored } from '../app/doctor/examine-store.ts';
-import { countBroken, fact, toReport, unknownVariable, warning } from '../app/doctor/finding.ts';
+import { countBroken, fact, toReport, warning } from '../app/doctor/finding.ts';
+import { examineVariables } from '../app/doctor/examine-variables.ts';
 import { getLocally } from '../app/get-locally.ts';
 import { version } from '../app/version.ts';
 import type { Finding, Section } from '../core/finding.ts';
@@ -108,6 +108,6 @@ function examineSettings(environment: NodeJS.ProcessEnv, readFile: ReadFile): Fi
   });
   const present = sections.filter((name) => file?.entries[name] !== undefined);
   const fromFile = present.length === 0 ? [] : [fact(`${file?.path} holds ${present.join(', ')}`)];
-  const findings = [...changed, ...fromFile, ...findUnknownVariables(environment).map(unknownVariable)];
+  const findings = [...changed, ...fromFile, ...examineVariables(environment, readFile)];
   return findings.length === 0 ? [fact('none')] : findings;
 }

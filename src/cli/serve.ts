@@ -2,8 +2,8 @@ import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile, type Config } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
-import { findUnknownVariables } from '../app/config/unknown-variables.ts';
 import { openDatabase } from '../app/open-database.ts';
+import { examineVariables } from '../app/doctor/examine-variables.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { openDataFolder } from '../storage/data-folder.ts';
@@ -46,7 +46,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     {
       logger,
       settings,
-      unknownVariables: findUnknownVariables(environment),
+      variables: examineVariables(environment, readTextFile),
       stores: { ...stores, registry },
       onOpened: () => showStartKey(app.startKey, address),
     },

@@ -1,5 +1,7 @@
 import { render } from 'preact';
+import { Router } from 'wouter-preact';
 import { watchAccess } from './api/access.ts';
+import { basePath } from './api/base-path.ts';
 import { watchCaller } from './api/caller.ts';
 import { takeKeyFromAddress } from './api/offered-key.ts';
 import { App } from './shell/app.tsx';
@@ -12,4 +14,9 @@ watchAccess();
 watchCaller();
 applyTheme();
 document.body.replaceChildren();
-render(<App />, document.body);
+render(
+  <Router base={basePath}>
+    <App />
+  </Router>,
+  document.body,
+);

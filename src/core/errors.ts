@@ -89,6 +89,8 @@ interface GatewayErrorDetails {
   upstreamStatus?: number;
   /** Seconds or HTTP date, copied to `Retry-After`. */
   retryAfter?: string;
+  /** The backend whose words the message is, unchanged. */
+  saidBy?: string;
   /** What the run did before the error, as further fields of the body beside `error`. */
   progress?: JsonObject;
   cause?: unknown;
@@ -102,6 +104,7 @@ export class GatewayError extends Error {
   readonly type: ErrorType;
   readonly param: string | null;
   readonly retryAfter: string | undefined;
+  readonly saidBy: string | undefined;
   readonly progress: JsonObject | undefined;
 
   constructor(code: ErrorCode, message: string, details: GatewayErrorDetails = {}) {
@@ -113,6 +116,7 @@ export class GatewayError extends Error {
     this.type = errorTable[code].type;
     this.param = details.param ?? null;
     this.retryAfter = details.retryAfter;
+    this.saidBy = details.saidBy;
     this.progress = details.progress;
   }
 }

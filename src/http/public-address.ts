@@ -10,6 +10,12 @@ export function publicAddress(headers: IncomingHttpHeaders, publicUrl: string | 
   return proxyHeaderIn(headers) === undefined ? loopbackAddress(headers) : undefined;
 }
 
+/** The path of `PUBLIC_URL`, which a proxy takes out of requests: for links and redirects that have no host. Empty without one. */
+export function publicPath(publicUrl: string | undefined): string {
+  const path = publicUrl === undefined ? '' : new URL(publicUrl).pathname;
+  return path === '/' ? '' : path;
+}
+
 /** The address at which the sender of a request reaches the gateway. Only for that sender, who chooses the `Host`. Undefined behind an untrusted proxy. */
 export function askedAddress(headers: IncomingHttpHeaders, publicUrl: string | undefined): string | undefined {
   if (publicUrl !== undefined) return publicUrl;

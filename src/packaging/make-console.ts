@@ -99,7 +99,7 @@ function fillShell({
   style: string;
   icon: string;
 }): string {
-  const at = (name: string): string => `/console/assets/${name}`;
+  const at = (name: string): string => `console/assets/${name}`;
   return readFileSync(join(consoleSources, 'shell.html'), 'utf8')
     .replace('<!-- preloaded -->', preloaded.map((name) => `<link rel="modulepreload" href="${at(name)}" />`).join(''))
     .replace('style.css', at(style))

@@ -38,6 +38,8 @@ const clientSecret = z
 /** HTML forms send `null` or an empty string for "not set". */
 const optionalLine = oneLine.max(10_000).nullish();
 
+const commandForm = 'a server that is started by a command is an entry of tool_servers in toolwharf.yaml, with type: mcp, command and args';
+
 const httpUrl = z
   .string()
   .trim()
@@ -49,7 +51,10 @@ const httpUrl = z
 
 function urlProblem(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return 'must be an http:// or https:// address';
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    const isCommand = /^[\w./@-]+\s+\S/.test(value);
+    return `must be an http:// or https:// address${isCommand ? `; ${commandForm}` : ''}`;
+  }
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password; use auth_type and key';
   return undefined;
 }
@@ -172,25 +177,28 @@ const mcpVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '20
 
 /** A connection as an operator writes it: Open WebUI's fields plus the gateway's. Unknown fields are accepted. */
 export const connectionSchema = z
-  .looseObject({
-    id: text,
-    url: serverUrl,
-    path: documentPath.nullish(),
-    base_path: z.string().trim().max(4_000).nullish(),
-    type: z.enum(['openapi', 'mcp']).nullish(),
-    spec: document.nullish(),
-    spec_type: z.string().nullish(),
-    auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query', 'session', 'oauth']).nullish(),
-    auth_name: optionalLine,
-    key: optionalLine,
-    per_user: z.boolean().nullish(),
-    oauth: oauth.nullish(),
-    headers: headers.nullish(),
-    forward_headers: forwardedNames.nullish(),
-    protocol_version: z.enum(mcpVersions).nullish(),
-    config: config.nullish(),
-    info: info.nullish(),
-  })
+  .looseObject(
+    {
+      id: text,
+      url: serverUrl,
+      path: documentPath.nullish(),
+      base_path: z.string().trim().max(4_000).nullish(),
+      type: z.enum(['openapi', 'mcp'], 'must be "openapi" or "mcp"; "mcp" is for Streamable HTTP, SSE and stdio').nullish(),
+      spec: document.nullish(),
+      spec_type: z.string().nullish(),
+      auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query', 'session', 'oauth']).nullish(),
+      auth_name: optionalLine,
+      key: optionalLine,
+      per_user: z.boolean().nullish(),
+      oauth: oauth.nullish(),
+      headers: headers.nullish(),
+      forward_headers: forwardedNames.nullish(),
+      protocol_version: z.enum(mcpVersions).nullish(),
+      config: config.nullish(),
+      info: info.nullish(),
+    },
+    'must be an object such as {"url": "https://tools.example"}',
+  )
   .superRefine((connection, context) => {
     if ([connection, connection.config, connection.info].some((part) => Object.keys(part ?? {}).length > maxKeys)) {
       context.addIssue({ code: 'custom', message: `has more than ${maxKeys} keys in one place` });
@@ -238,7 +246,7 @@ const line = z
 /** How to start an MCP server as a child process (stdio transport). */
 export const processSchema = z.object({
   id: z.string('is required for a server that is started by a command').min(1, 'is required for a server that is started by a command'),
-  command: line.min(1),
+  command: z.string('must be the name of the program; put the rest into args').pipe(line.min(1)),
   args: z.array(line).max(1_000).default([]),
   cwd: line.min(1).optional(),
   env: z.record(z.string(), z.union([line, z.number(), z.boolean()]).transform(String)).default({}),

@@ -34,6 +34,11 @@ export function openDataFolder(folder: string): DataFolder {
   }
 }
 
+/** Whether an error of `openDataFolder` says that a gateway serves from the folder. */
+export function isServedByAnother(error: unknown): boolean {
+  return error instanceof GatewayError && faultKindOf(error.cause) === 'locked';
+}
+
 /**
  * Locks an existing database. The lock on the data folder is not enough: `DATABASE_URL` may name a database in a folder that another gateway uses.
  * @returns a function that releases the lock

@@ -2,6 +2,7 @@ import { toDocumentUrl, usualDocumentPath } from '../shared/text/document-url.ts
 import { isJsonObject, type JsonObject } from '../shared/json/json.ts';
 import type { OAuthSettings, Origin, ToolServerRecord } from '../core/stores/registry.ts';
 import { connectionSchema, processSchema, type Connection } from './connection-schema.ts';
+import { mcpServersName, toFileEntries, toRequestBody } from './mcp-servers-form.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
 /** The URL that responses show for a process is `stdio:<command>`, without arguments and environment, which may hold secrets. */
@@ -103,6 +104,7 @@ interface ConnectionContext {
 type ParsedConnection = Connection & { process?: ToolServerRecord['process'] };
 
 function parseConnection(value: unknown, context: ConnectionContext): ParsedConnection {
+  if (isJsonObject(value)) refuseOtherForms(value, context);
   const fields = isJsonObject(value) && value['type'] === 'mcp' ? value : {};
   if ('command' in fields) return parseProcess(fields, context);
   const { url } = fields;
@@ -111,6 +113,19 @@ function parseConnection(value: unknown, context: ConnectionContext): ParsedConn
     return { ...parseFields({ ...fields, url: placeholderUrl }, context), url: url.slice(0, longestUrl) };
   const connection = parseFields(value, context);
   return { ...connection, ...toDocumentUrl(connection.url, connection.path) };
+}
+
+/** @throws GatewayError for servers as other programs list them, and for a command without the type, with the form that they have here */
+function refuseOtherForms(value: JsonObject, { path, origin }: ConnectionContext): void {
+  const name = mcpServersName(value);
+  const servers = name === undefined ? undefined : value[name];
+  if (name !== undefined && isJsonObject(servers)) {
+    const body = origin === 'file' ? undefined : toRequestBody(servers);
+    const form = body === undefined ? `Put it into toolwharf.yaml as ${toFileEntries(servers)}` : `Send each server by itself, as ${body}`;
+    throw invalidAt([...path, name], `is the form of other programs. ${form}`);
+  }
+  if (typeof value['command'] !== 'string' || typeof value['url'] === 'string' || value['type'] === 'mcp') return;
+  throw invalidAt([...path, 'type'], 'must be "mcp" for a server that is started by a command');
 }
 
 /**

@@ -1,3 +1,4 @@
+import { jsonProblem } from '../shared/json/explain-json-fault.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json/json-depth.ts';
 import { isContainer, isJsonObject, type JsonObject, type JsonValue } from '../shared/json/json.ts';
 import { createSecretMask, type Secret } from '../shared/secrets/secret-mask.ts';
@@ -50,7 +51,7 @@ export function parseJsonJob(task: ParseTask): ParsedJson {
   try {
     value = parseForeign(text, task.prototypes);
   } catch (error) {
-    return { type: 'invalid', message: error instanceof Error ? error.message : String(error) };
+    return { type: 'invalid', message: jsonProblem(text, error) };
   }
   for (const path of task.documents) documentsToText(value, path.split('.'));
   const tooMuch = findTooMuch(value, task);

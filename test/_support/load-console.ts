@@ -9,7 +9,7 @@ export async function loadConsole(url: string): Promise<LoadedConsole> {
   const response = await fetch(url, { headers: { accept: 'text/html' } });
   const files = new Map<string, string>();
   const follow = async (text: string): Promise<void> => {
-    for (const [, name = ''] of text.matchAll(/["'`](?:(?:\.|\/console\/assets)\/)?([\w-]+-[\w-]{8}\.\w+)["'`]/g)) {
+    for (const [, name = ''] of text.matchAll(/["'`](?:(?:\.|\/?console\/assets)\/)?([\w-]+-[\w-]{8}\.\w+)["'`]/g)) {
       if (files.has(name)) continue;
       const file = await fetch(new URL(`/console/assets/${name}`, url));
       files.set(name, file.ok ? (file.headers.get('content-type') ?? '') : String(file.status));

@@ -1,9 +1,11 @@
+import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
+import { parsePreset } from '../../src/storage/preset-schema.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
-import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
+import { examineVariables } from '../../src/app/doctor/examine-variables.ts';
 import { openStores } from '../_support/memory-stores.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
@@ -76,22 +78,26 @@ it.each([
   expect(warnings(app)).toMatchObject(expected);
 });
 
-it('a start warns of variables with the prefix that are no settings, which change nothing', async () => {
-  const unknownVariables = findUnknownVariables({
-    TOOLWHARF_TOOLS_DIR: './tools',
-    TOOLWHARF_PORT: '80',
-    TOOLWHARF_ADMINKEY: 'CANARY',
-    PORT: '80',
-  });
-  const app = await testApp({}, { unknownVariables, backends: [] });
+it('a start warns of settings without effect: misspelt variables, and a .env without a configuration file', async () => {
+  const variables = examineVariables(
+    {
+      TOOLWHARF_TOOLS_DIR: './tools',
+      TOOLWHARF_PORT: '80',
+      TOOLWHARF_ADMINKEY: 'CANARY',
+      PORT: '80',
+    },
+    (path) => (path === '.env' ? 'PORT=81\nOPENAI_API_KEY=CANARY\nDATABASE_URL=sqlite:x' : undefined),
+  );
+  const app = await testApp({}, { variables, backends: [] });
   onTestFinished(() => app.close());
   await listen(app);
   await expect
     .poll(() => warnings(app))
     .toMatchObject([
-      { setting: 'TOOLWHARF_TOOLS_DIR', msg: expect.stringMatching(/no effect\. Put tools_dir into toolwharf\.yaml/) },
-      { setting: 'TOOLWHARF_PORT', msg: expect.stringContaining('Did you mean PORT?') },
-      { setting: 'TOOLWHARF_ADMINKEY', msg: expect.stringContaining('Did you mean TOOLWHARF_ADMIN_KEY?') },
+      { msg: expect.stringMatching(/TOOLWHARF_TOOLS_DIR .*no effect\. Put tools_dir into toolwharf\.yaml/) },
+      { msg: expect.stringContaining('Did you mean PORT?') },
+      { msg: expect.stringContaining('Did you mean TOOLWHARF_ADMIN_KEY?') },
+      { msg: expect.stringMatching(/^\.env is not read \(OPENAI_API_KEY, PORT\), .*Create \.\/toolwharf\.yaml/) },
     ]);
   expect(app.logLines.join('')).not.toContain('CANARY');
 });
@@ -122,15 +128,53 @@ it('a start says of each backend in one line what came of it', async () => {
   const told = lines().map(({ level, msg, models }) => [level, msg, models]);
   expect(told).toEqual(
     expect.arrayContaining([
-      ['info', expect.stringMatching(/"openai".* answers: 2 models/), 2],
-      ['warn', expect.stringMatching(/"openai-2".* rejects the configured key \(401\)/), undefined],
-      ['warn', expect.stringMatching(/"openai-3".* cannot be reached/), undefined],
-      ['warn', expect.stringMatching(/"openai-4".* answers, but lists no model/), 0],
+      ['info', 'model backend openai: 2 models', 2],
+      ['warn', expect.stringMatching(/openai-2 \(http:\/\/locked\.test\/v1\): .*\(HTTP 401\).* check its key\.$/), 0],
+      ['warn', expect.stringMatching(/openai-3 \(http:\/\/gone\.test\/v1\): .* Start the server, or correct the address\.$/), 0],
+      ['warn', expect.stringMatching(/openai-4 .* answers, but has no models\./), 0],
       // It is only tried, and nobody asked for it.
-      ['info', expect.stringMatching(/"ollama" cannot be reached/), undefined],
+      ['info', expect.stringMatching(/ollama .* not needed with other backends/), 0],
     ]),
   );
   expect(app.logLines.join('')).not.toContain('CANARY');
+});
+
+const models = { object: 'list', data: [{ id: 'one' }] };
+
+it.each([
+  [
+    { OPENAI_API_BASE_URLS: 'http://lab.test' },
+    'http://lab.test/v1/models',
+    /^model backend openai \(http:\/\/lab\.test\): It answers .*HTTP 404: not here\. Set the address to http:\/\/lab\.test\/v1\.$/,
+  ],
+  [
+    { OLLAMA_BASE_URLS: 'http://lab.test/v1' },
+    'http://lab.test/api/tags',
+    /^model backend ollama \(http:\/\/lab\.test\/v1\): .* Set the address to http:\/\/lab\.test\.$/,
+  ],
+])('a start with %j says which address lists the models', async (environment, place, line) => {
+  const list = place.endsWith('tags') ? { models: [{ name: 'one', model: 'one' }] } : models;
+  const { send } = scriptedSend({
+    'http://127.0.0.1:11434/api/tags': new OutboundError('unreachable', 'connect ECONNREFUSED'),
+    [place]: list,
+  });
+  const app = await testApp(environment, { send });
+  onTestFinished(() => app.close());
+  await listen(app);
+  await expect.poll(() => warnings(app)).toMatchObject([{ msg: expect.stringMatching(line) }]);
+});
+
+it('a start warns of presets of the file that name what is not there', async () => {
+  const presets = [parsePreset({ id: 'coder', base_model: 'gone', tools: ['server:none'] }, { origin: 'file', createdAt: 0 })];
+  const app = await testApp({}, { config: { presets }, backends: [backendOf(new ScriptedModel(), ['model'])] });
+  onTestFinished(() => app.close());
+  await listen(app);
+  await expect
+    .poll(() => warnings(app).map(({ msg }) => msg))
+    .toEqual([
+      'preset coder: base_model: no backend lists "gone" at the moment. Correct it: its entry below `models`.',
+      'preset coder: tools: "server:none" is not known. Correct it: its entry below `models`.',
+    ]);
 });
 
 it('a start warns of an administrator key that can be guessed, without showing it', async () => {

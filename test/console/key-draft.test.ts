@@ -7,6 +7,7 @@ const plain: Key = {
   name: 'ada',
   role: 'user',
   origin: 'database',
+  first_characters: null,
   created_at: '2026-11-01T00:00:00.000Z',
   expires_at: null,
   models: null,

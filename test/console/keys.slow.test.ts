@@ -63,7 +63,10 @@ describeInChromium('the page of keys and people', () => {
       await question.waitFor({ state: 'detached' });
     }
     await page.getByRole('button', { name: 'Done' }).click();
-    await page.getByRole('rowheader', { name: 'administrator' }).waitFor();
+    await page
+      .getByRole('rowheader', { name: 'administrator' })
+      .getByText(`sk-tw-${made.slice(6, 10)}…`, { exact: true })
+      .waitFor();
     expect(await page.evaluate(() => localStorage.getItem('toolwharf.key'))).toBe(made);
     expect((await fetch(`${gateway.url}/api/keys`)).status).toBe(401);
   });

@@ -52,7 +52,7 @@ describeInChromium('the page of tool servers', () => {
       function_name_filter_list: ['!list_time_zones_list_time_zones_get'],
     });
     await page.getByText('1 function requires approval.').waitFor();
-    await page.getByRole('button', { name: 'Exclude convert_time_convert_time_post' }).click();
+    await page.getByRole('switch', { name: 'Offered: convert_time_convert_time_post' }).click();
     await page.getByText('2 filter entries').waitFor();
     await page.getByLabel('Require approval for elapsed_time_elapsed_time_post').click();
     await page.getByText('2 functions require approval.').waitFor();

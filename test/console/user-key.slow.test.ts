@@ -53,6 +53,20 @@ describeInChromium('a user’s key', () => {
     },
   );
 
+  it('asks for nothing that it may not see, on any page', async () => {
+    const it = await openAsUser('/');
+    const refused: string[] = [];
+    it.page.on('response', (response) => {
+      if (response.status() === 401 || response.status() === 403) refused.push(`${new URL(it.page.url()).pathname}: ${response.url()}`);
+    });
+    for (const { path } of pages) {
+      await it.page.goto(new URL(path, it.page.url()).href);
+      await it.page.getByRole('heading', { level: 1 }).first().waitFor();
+      await it.settled();
+    }
+    expect(refused).toEqual([]);
+  });
+
   it('is told to ask the administrator about a backend that is down, without a link to the health page', async () => {
     const { page } = await openAsUser('/', { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' });
     const missing = page.locator('.missing');

@@ -21,6 +21,32 @@ function refusalOf(run: () => unknown): GatewayError {
   throw new Error('Nothing was refused.', { cause: error });
 }
 
+describe('a connection in the form of other programs', () => {
+  const refusal = (value: unknown) => refusalOf(() => parseToolServerConnection(value, 'database')).message;
+
+  it('is refused with the body that a request needs', () => {
+    expect(refusal({ mcpServers: { docs: { url: 'https://mcp.test/mcp', headers: { authorization: 'CANARY' } } } })).toBe(
+      'mcpServers: is the form of other programs. Send each server by itself, as {"id":"docs","type":"mcp","url":"https://mcp.test/mcp"}',
+    );
+  });
+
+  it('is refused with the entry of the file for a command', () => {
+    const message = refusal({ mcpServers: { fs: { command: 'npx', args: ['-y', 'server'], env: { TOKEN: 'CANARY' } } } });
+    expect(message).toContain(
+      'Put it into toolwharf.yaml as tool_servers: [{id: fs, type: mcp, command: npx, args: ["-y", server], env: {TOKEN: "${TOKEN}"}}]',
+    );
+    expect(message).not.toContain('CANARY');
+  });
+
+  it.each([
+    [{ url: 'https://mcp.test/sse', type: 'sse' }, 'type: must be "openapi" or "mcp"; "mcp" is for Streamable HTTP, SSE and stdio'],
+    [{ url: 'npx -y server' }, /^url: must be an http.*toolwharf\.yaml, with type: mcp, command and args$/],
+    [{ url: 'tools.test' }, 'url: must be an http:// or https:// address'],
+  ])('names the right form instead of %j', (value, message) => {
+    expect(refusal(value)).toMatch(message);
+  });
+});
+
 describe('a connection', () => {
   it.each<[string, object, string]>([
     ['lists of names', { config: { tags: Array.from({ length: 25_001 }, () => 'a') } }, 'entries'],

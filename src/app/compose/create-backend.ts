@@ -18,6 +18,7 @@ import type { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { AddressPool } from '../../models/routing/address-pool.ts';
 import { createRoutedBackend } from '../../models/routing/routed-backend.ts';
 import { profileOf } from '../../models/schema-profiles/to-profile.ts';
+import { namingSpeaker, withSpeaker } from '../../models/transport/name-speaker.ts';
 import type { SentBytes, SentFor } from '../../models/transport/backend-client.ts';
 
 /** Which requests a backend takes that are passed on to it as they are, and how. */
@@ -44,8 +45,22 @@ export interface BackendParts {
   metrics?: RoutingMetrics | undefined;
 }
 
-/** The backend of one entry. With several addresses, or a limit of requests, it has a backend for each address behind it. */
+/** The backend of one entry, whose errors say whose words they are. */
 export function createBackend(entry: BackendConfig, timeouts: Timeouts, parts: BackendParts): CreatedBackend {
+  const { backend, route } = createRouted(entry, timeouts, parts);
+  const { embed } = backend;
+  return {
+    backend: {
+      ...backend,
+      backend: withSpeaker(backend.backend),
+      ...(embed !== undefined && { embed: (request) => namingSpeaker(() => embed(request)) }),
+    },
+    ...(route !== undefined && { route: { ...route, pass: (request) => namingSpeaker(() => route.pass(request)) } }),
+  };
+}
+
+/** With several addresses, or a limit of requests, it has a backend for each address behind it. */
+function createRouted(entry: BackendConfig, timeouts: Timeouts, parts: BackendParts): CreatedBackend {
   const { name, urls, maxConcurrent, queue, fallbacks } = entry;
   const [first, ...others] = urls.map((address) => createAtAddress({ ...entry, url: address }, timeouts, parts));
   if (first === undefined) throw new Error(`The backend ${name} has no address.`);

@@ -44,6 +44,8 @@ function openaiBackends(settings: SettingsReader): UnnamedBackend[] {
   if (urlOrigin === 'environment' && keyOrigin === 'file')
     throw new ConfigError('OPENAI_API_BASE_URLS is set in the environment and openai_api_keys in the file; set both in the same one.');
   const count = urls.length === 0 && keys.length === 1 ? 1 : urls.length;
+  if (keys.length < count && keys.some((key) => key.includes(',')))
+    throw new ConfigError('OPENAI_API_KEYS: a key contains a comma, and there are fewer keys than URLs; separate keys with ";".');
   if (keys.length > count) {
     throw new ConfigError(
       `OPENAI_API_KEYS: ${keys.length} keys for ${count} URLs in OPENAI_API_BASE_URLS; set as many URLs as keys, in the same order.`,

@@ -2,6 +2,7 @@ import { parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { mcpServersName, toFileEntries } from '../../storage/mcp-servers-form.ts';
 import { ConfigError } from './config-error.ts';
 import { refuseKey } from './refused-settings.ts';
 import { nameInFile, settingNames } from './settings.ts';
@@ -45,6 +46,7 @@ export function parseConfigFile({ path, text, environment }: ConfigFileSource): 
   const content: unknown = document.toJS({ maxAliasCount: 100 });
   if (content === null || content === undefined) return { path, entries: {} };
   if (!isJsonObject(content)) throw new ConfigError(`${path} must contain settings by name, as in "port: 8080".`);
+  refuseMcpServers(content, path);
   for (const key of Object.keys(content)) requireKnown(key, path);
   return { path, entries: expandObject(content, { path, environment, pointer: [] }) };
 }
@@ -66,6 +68,14 @@ export function readSection<Value>(
 
 function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/:$/, '');
+}
+
+/** @throws ConfigError for servers in the form of other programs, with the form that they have here */
+function refuseMcpServers(content: JsonObject, path: string): void {
+  const name = mcpServersName(content);
+  const servers = name === undefined ? undefined : content[name];
+  if (!isJsonObject(servers)) return;
+  throw new ConfigError(`${path}: "${name}" is the form of other programs; write it as ${toFileEntries(servers)}.`);
 }
 
 /** Differing letters of a key; with more it is another word. */

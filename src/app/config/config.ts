@@ -9,6 +9,7 @@ import { readOidc } from './read-oidc.ts';
 import { readTracing } from './read-tracing.ts';
 import { createSettingsReader, type SettingFields, type SettingsReader } from './read-settings.ts';
 import { notFromEnvFile, refuseVariables } from './refused-settings.ts';
+import { settingNames } from './settings.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
@@ -95,6 +96,28 @@ export function addEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): 
   if (text === undefined) return undefined;
   for (const [name, value] of Object.entries(parseEnv(text))) if (!notFromEnvFile.has(name)) environment[name] ??= value;
   return envPath;
+}
+
+/** Settings in a `.env` that is not read, because there is no configuration file beside it. */
+export interface IgnoredEnvFile {
+  path: string;
+  /** The configuration file that would make it apply. */
+  configPath: string;
+  settings: string[];
+}
+
+/** Undefined if no `.env` is ignored, or if it may well belong to another program. Never throws. */
+export function findIgnoredEnvFile(environment: NodeJS.ProcessEnv, readFile: ReadFile): IgnoredEnvFile | undefined {
+  const { path } = configPath(environment);
+  try {
+    if (readFile(path) !== undefined) return undefined;
+    const envPath = join(dirname(path), '.env');
+    const known = new Set<string>(settingNames());
+    const settings = Object.keys(parseEnv(readFile(envPath) ?? '')).filter((name) => known.has(name) && !notFromEnvFile.has(name));
+    return settings.length === 0 ? undefined : { path: envPath, configPath: path, settings };
+  } catch {
+    return undefined;
+  }
 }
 
 /** The file that `TOOLWHARF_CONFIG` names, or the one at the default path; undefined if that does not exist. @throws ConfigError */

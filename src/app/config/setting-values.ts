@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import type { JsonValue } from '../../shared/json/json.ts';
 import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
+import { explainJsonFault } from '../../shared/json/explain-json-fault.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { withoutSlashesAtEnd } from '../../shared/text/document-url.ts';
 import { findUrlFault } from '../../shared/text/http-url.ts';
@@ -40,6 +41,17 @@ export const flag: ParseValue<boolean> = (value) => {
   if (written === 'true' || written === 'false') return written === 'true';
   throw new InvalidValue('is neither true nor false', 'set true or false');
 };
+
+/** What people put between addresses: each list takes one of them. */
+const severalAddresses = /[,;\s]\s*(?=[a-z][a-z0-9+.-]*:\/\/|\*|$)|^[a-z]+:\/\/[^/]*[,;\s]/i;
+
+/** A list of addresses. Another separator than its own would make one address of several, which may even be valid. */
+export function addressesOf<Value>(separator: ';' | ',', parse: (entry: string) => Value): ParseValue<Value[]> {
+  return listOf(separator, (entry) => {
+    if (severalAddresses.test(entry)) throw new InvalidValue('contains several addresses', `separate them with "${separator}"`, entry);
+    return parse(entry);
+  });
+}
 
 /** `separator`-separated text or a YAML list. Trailing empty entries are dropped; others stay, because some lists are paired by position. */
 export function listOf<Value>(separator: ';' | ',' | ' ', parse: (entry: string) => Value): ParseValue<Value[]> {
@@ -128,6 +140,9 @@ export const json: ParseValue<JsonValue> = (value) => {
   try {
     return parseExactly(value) as JsonValue;
   } catch {
-    throw new InvalidValue('is not valid JSON', 'check quotes, commas and brackets', 'the value');
+    const fault = explainJsonFault(value);
+    const cure =
+      fault === undefined ? 'check quotes, commas and brackets' : `at line ${fault.line}, column ${fault.column} it ${fault.problem}`;
+    throw new InvalidValue('is not valid JSON', cure, 'the value');
   }
 };

@@ -2,6 +2,7 @@ import { limits } from '../../core/limits.ts';
 import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { modeNames } from '../../core/chat/mode-names.ts';
 import {
+  addressesOf,
   browserOrigin,
   credential,
   delayMs,
@@ -37,17 +38,17 @@ export const settingTable = {
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
     meaning:
-      'where people and tool servers reach the gateway: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](tool-credentials.md#session-tokens)',
+      'where people and tool servers reach the gateway, with the path if a [proxy](operations.md#a-reverse-proxy-with-tls) serves it below one: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](tool-credentials.md#session-tokens)',
   },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {
     fallback: 'http://127.0.0.1:11434',
-    parse: listOf(';', httpUrlOrEmpty),
+    parse: addressesOf(';', httpUrlOrEmpty),
     meaning: '`;`-separated Ollama servers; the default one is used when it answers',
   },
-  OLLAMA_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OLLAMA_BASE_URLS is not set' },
+  OLLAMA_BASE_URL: { parse: addressesOf(';', httpUrlOrEmpty), meaning: 'the same, used when OLLAMA_BASE_URLS is not set' },
   OPENAI_API_BASE_URLS: {
-    parse: listOf(';', httpUrlOrEmpty),
+    parse: addressesOf(';', httpUrlOrEmpty),
     meaning: '`;`-separated servers that speak the OpenAI API; an empty entry, or a key without a URL, means https://api.openai.com/v1',
   },
   OPENAI_API_KEYS: {
@@ -55,7 +56,7 @@ export const settingTable = {
     isSecret: true,
     meaning: '`;`-separated keys, paired with OPENAI_API_BASE_URLS by position; an empty entry means no key',
   },
-  OPENAI_API_BASE_URL: { parse: listOf(';', httpUrlOrEmpty), meaning: 'the same, used when OPENAI_API_BASE_URLS is not set' },
+  OPENAI_API_BASE_URL: { parse: addressesOf(';', httpUrlOrEmpty), meaning: 'the same, used when OPENAI_API_BASE_URLS is not set' },
   OPENAI_API_KEY: {
     parse: listOf(';', keyOrEmpty),
     isSecret: true,
@@ -205,10 +206,13 @@ export const settingTable = {
     meaning:
       'which addresses are allowed for tool servers that a request supplies: `public`, `any` or `none`; see [egress](security.md#egress)',
   },
-  TOOL_SERVER_ALLOW: { parse: listOf(',', httpOrigin), meaning: 'comma-separated origins that tool servers of a request may always have' },
+  TOOL_SERVER_ALLOW: {
+    parse: addressesOf(',', httpOrigin),
+    meaning: 'comma-separated origins that tool servers of a request may always have',
+  },
   CORS_ALLOW_ORIGIN: {
     shownDefault: 'same origin only',
-    parse: listOf(';', browserOrigin),
+    parse: addressesOf(';', browserOrigin),
     meaning: '`;`-separated origins of pages that may use the gateway, or `*`',
   },
   UPSTREAM_FIRST_BYTE_TIMEOUT_MS: {

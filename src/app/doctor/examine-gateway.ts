@@ -5,9 +5,8 @@ import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isLoopbackName } from '../../http/auth/open-mode.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
-import { historyToolId } from '../../tools/catalog/history-tool.ts';
 import type { Config } from '../config/config.ts';
-import { weakAdminKey } from '../startup-warnings.ts';
+import { ownToolIds, weakAdminKey } from '../startup-warnings.ts';
 import type { FunctionExamination } from './examine-functions.ts';
 import { examineIssuer } from './examine-issuer.ts';
 import { examineFolder, examineNode, examineOpenFiles, openFilesLimit } from './examine-machine.ts';
@@ -71,7 +70,7 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
     models: models.ids,
     toolServers: store.toolServers,
     functions: functions.functions,
-    ownTools: config.storeChats ? [historyToolId] : [],
+    ownTools: ownToolIds(config),
   };
   const files = examineOpenFiles(openFilesLimit(), config.maxConnectionsPerOrigin);
   const presets = await examinePresets(store.presets, known);

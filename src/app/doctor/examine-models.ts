@@ -2,19 +2,14 @@ import type { Config } from '../config/config.ts';
 import { createModelLister, createOpenedBackends } from '../compose/opened-backends.ts';
 import { limits } from '../../core/limits.ts';
 import type { BackendConfig } from '../../core/models/backend-config.ts';
-import type { BackendVerification, ServerVerification } from '../../core/models/backend-report.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import { containerLoopbackCure } from './container-loopback.ts';
-import { broken, count, note, ok, warning } from './finding.ts';
+import { describeBackend } from './describe-backend.ts';
+import { broken, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { verifyBackend } from '../../models/catalog/verify-backend.ts';
 import { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { findUnlistedTaskModels } from '../startup-warnings.ts';
-
-/** Suggested to new users: small, and good at tool calls. */
-const suggestedModel = 'qwen3:4b';
-const pullCure = `On that machine: \`ollama pull ${suggestedModel}\` (with the compose file: \`docker compose exec ollama ollama pull ${suggestedModel}\`).`;
 
 interface ExaminedModels {
   config: Config;
@@ -70,35 +65,4 @@ const noModels = broken(
 function openDemo(config: Config, entries: readonly BackendConfig[], send: SendOutbound): CatalogBackend[] {
   const opened = createOpenedBackends(config, { send, memory: new RefusalMemory(), elapsed: () => performance.now() });
   return opened.of(entries).filter(({ name }) => !entries.some((entry) => entry.name === name));
-}
-
-/** `sendInContainer`: undefined unless the doctor runs in a container. */
-async function describeBackend(
-  entry: BackendConfig,
-  report: BackendVerification,
-  sendInContainer: SendOutbound | undefined,
-): Promise<Finding[]> {
-  const servers = await Promise.all(report.servers.map((server) => describeServer(entry, server, { report, sendInContainer })));
-  const areListed = report.servers.every(({ models }) => models > 0) || entry.models !== undefined;
-  return [...servers, ...(report.isOk && areListed ? report.warnings.map((text) => note(`${entry.name}: ${text}`)) : [])];
-}
-
-async function describeServer(
-  { name, isExplicit, kind, models: named, unreadableSecrets }: BackendConfig,
-  { url, models: listed, fault, cure = '' }: ServerVerification,
-  { report, sendInContainer }: { report: BackendVerification; sendInContainer: SendOutbound | undefined },
-): Promise<Finding> {
-  const server = `${name} (${new URL(url).origin})`;
-  if (fault !== undefined) {
-    const text = `${server}: ${fault}`;
-    // The Ollama at the default address is optional, so its absence is not an error.
-    if (!isExplicit) return note(text, 'Start Ollama, or set OLLAMA_BASE_URLS; not needed with other backends.');
-    const isAsked = unreadableSecrets === undefined;
-    const inContainer = sendInContainer && isAsked ? await containerLoopbackCure(url, sendInContainer) : undefined;
-    return broken(text, inContainer ?? cure);
-  }
-  const models = named === undefined ? listed : report.models.length;
-  if (models > 0) return ok(`${server}: ${count(models, 'model')}`);
-  const emptyCure = kind === 'ollama' ? pullCure : 'Check what the key may use, and that the URL ends with /v1.';
-  return warning(`${server}: answers, but has no models`, emptyCure);
 }

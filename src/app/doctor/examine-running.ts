@@ -8,9 +8,10 @@ import type { Extensions } from '../compose/compose-extensions.ts';
 import type { Config } from '../config/config.ts';
 import { localUrl } from '../config/local-url.ts';
 import { isInContainer } from './container-loopback.ts';
+import { droppedUpgrade, type UpgradeWatch } from '../../core/upgrades.ts';
 import { describeLoaded } from './examine-functions.ts';
 import { examineGateway } from './examine-gateway.ts';
-import { broken, count, note, ok, unknownVariable } from './finding.ts';
+import { broken, count, note, ok, warning } from './finding.ts';
 
 /** The parts of the gateway that serves. */
 export interface ExaminedRunning {
@@ -20,17 +21,19 @@ export interface ExaminedRunning {
   send: SendOutbound;
   /** Default: those of the configuration. */
   backends: CatalogBackend[] | undefined;
-  unknownVariables: readonly string[];
+  /** Settings without effect. */
+  variables: readonly Finding[];
   servers: ServerList['states'];
   lessons: LessonMemory;
   loaded: Extensions['loaded'];
   /** Undefined until the gateway listens. */
   boundPort: () => number | undefined;
+  upgrades: UpgradeWatch;
 }
 
 /** Examines the gateway that this process serves: with its own store, which stays open, and without starting anything twice. */
 export function examineRunning(running: ExaminedRunning, signal: AbortSignal): Promise<Section[]> {
-  const { config, registry, send, backends, unknownVariables, servers, lessons, loaded, boundPort } = running;
+  const { config, registry, send, backends, variables, servers, lessons, loaded, boundPort, upgrades } = running;
   const url = localUrl({ host: config.host, port: boundPort() ?? config.port });
   return examineGateway({
     config,
@@ -41,8 +44,11 @@ export function examineRunning(running: ExaminedRunning, signal: AbortSignal): P
     isContainer: isInContainer(),
     isServing: true,
     // The settings in force are listed by `GET /api/settings`.
-    settings: { title: 'Settings', findings: unknownVariables.map(unknownVariable) },
-    examineAddress: async () => [ok(`Serves at ${url}`)],
+    settings: { title: 'Settings', findings: [...variables] },
+    examineAddress: async () => [
+      ok(`Serves at ${url}`),
+      ...(upgrades.isDropped ? [warning(droppedUpgrade.problem, droppedUpgrade.cure)] : []),
+    ],
     examineFunctions: async () => describeLoaded(await loaded()),
     lessons,
     findRunning: (record) => describeProcess(record, servers),

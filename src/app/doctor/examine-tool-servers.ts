@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { containerLoopbackCure } from './container-loopback.ts';
+import { containerCure } from './container-loopback.ts';
 import { broken, count, fact, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
@@ -55,6 +55,9 @@ interface ServerExamination {
   findRunning?: (record: ToolServerRecord) => Promise<Finding | undefined>;
 }
 
+const addressCure = 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.';
+const processCure = 'Correct `command`, `args` and `env` of its entry; chats continue without its functions.';
+
 type OpenServer = (record: ToolServerRecord) => Promise<Opening>;
 
 /** `sendInContainer`: undefined unless the doctor runs in a container. */
@@ -73,8 +76,8 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
     return [broken(text, `${change}, or set "config": {"enable": false}.`)];
   }
   const isLocal = sendInContainer !== undefined && started === undefined;
-  const containerCure = isLocal ? await containerLoopbackCure(url, sendInContainer) : undefined;
-  return [broken(text, containerCure ?? 'Start it, or correct `url`, `path`, `key`; chats continue without its functions.')];
+  const inContainer = isLocal ? await containerCure({ url }, sendInContainer) : undefined;
+  return [broken(text, inContainer ?? (started === undefined ? addressCure : processCure))];
 }
 
 function addressOf({ url, process: started }: ToolServerRecord): string {

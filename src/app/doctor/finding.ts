@@ -1,4 +1,3 @@
-import { cureOfUnknownVariable } from '../config/unknown-variables.ts';
 import type { Finding, Level, Section } from '../../core/finding.ts';
 
 export const ok = (text: string): Finding => ({ level: 'ok', text });
@@ -33,6 +32,3 @@ function verdict(broken: number): string {
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
-
-export const unknownVariable = (name: string): Finding =>
-  warning(`${name} is not a setting and has no effect`, cureOfUnknownVariable(name));

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { basePath } from './base-path.ts';
 import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
 import { readyLogin } from './login.ts';
@@ -20,7 +21,10 @@ async function update(who: string | undefined): Promise<void> {
 
 /** True unless the gateway clearly refuses. Without a key, or if the gateway does not answer, the page itself says what to do. */
 async function isAdministrator(): Promise<boolean> {
-  const headers = credential.value === undefined ? {} : { authorization: `Bearer ${credential.value}` };
-  const response = await fetch('/api/settings', { method: 'HEAD', credentials: 'omit', headers }).catch(() => undefined);
-  return response?.status !== 403;
+  const headers = { accept: 'application/json', ...(credential.value !== undefined && { authorization: `Bearer ${credential.value}` }) };
+  const response = await fetch(`${basePath}/api/caller`, { credentials: 'omit', headers }).catch(() => undefined);
+  if (response?.ok !== true) return true;
+  // An open gateway lets everybody on its machine look.
+  const { role, is_open: isOpen } = (await response.json()) as { role: string; is_open: boolean };
+  return role === 'admin' || isOpen;
 }

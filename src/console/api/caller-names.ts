@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { mayAdminister } from './access.ts';
 import { call } from './request.ts';
 
 /** The names of keys by their ids, and of people by their caller ids. */
@@ -25,6 +26,8 @@ function fixedName(keyId: string): string | undefined {
 }
 
 function askForNames(): void {
+  // Users see no other callers, and may not read their names.
+  if (mayAdminister.value !== true) return;
   const now = performance.now();
   if (now - askedAt < askAgainMs) return;
   askedAt = now;

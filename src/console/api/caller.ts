@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { basePath } from './base-path.ts';
 import { credential, identity } from './credential.ts';
 
 /** The name of the person or key that the gateway recognizes. Undefined until it is known, and if no key is sent. */
@@ -18,7 +19,7 @@ export function watchCaller(): void {
 /** Undefined if the gateway does not accept the key, or does not answer. */
 export async function nameOf(sent: string | undefined): Promise<string | undefined> {
   const headers = { accept: 'application/json', ...(sent !== undefined && { authorization: `Bearer ${sent}` }) };
-  const response = await fetch('/api/caller', { credentials: 'omit', headers }).catch(() => undefined);
+  const response = await fetch(`${basePath}/api/caller`, { credentials: 'omit', headers }).catch(() => undefined);
   if (response?.ok !== true) return undefined;
   const { id, name, role, is_open: isOpen, person } = (await response.json()) as Caller;
   if (isOpen) return role === 'admin' ? 'the administrator' : 'anyone on this machine';

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { onItemChanged, readItem, writeItem } from '../storage/local-items.ts';
+import { basePath } from './base-path.ts';
 import { saveKey } from './key.ts';
 import { statusMessage, unreachableMessage } from './unreachable.ts';
 
@@ -54,7 +55,7 @@ export async function readyLogin(): Promise<void> {
 /** Whether the gateway lets people sign in. Only asked after a request was refused. */
 export async function findSignIn(): Promise<boolean> {
   if (canSignIn.value !== undefined) return canSignIn.value;
-  const about: unknown = await fetch('/', { headers: { accept: 'application/json' }, credentials: 'omit' })
+  const about: unknown = await fetch(`${basePath}/`, { headers: { accept: 'application/json' }, credentials: 'omit' })
     .then((response) => response.json())
     .catch(() => undefined);
   const isOffered = typeof about === 'object' && about !== null && 'sign_in' in about;
@@ -66,7 +67,8 @@ export async function findSignIn(): Promise<boolean> {
 export function signIn(): void {
   saveKey(undefined);
   writeItem(markerName, 'yes');
-  location.assign(`/login?return_to=${encodeURIComponent(location.pathname + location.search)}`);
+  const path = location.pathname.slice(basePath.length);
+  location.assign(`${basePath}/login?return_to=${encodeURIComponent(path + location.search)}`);
 }
 
 /** Signs out here and at the provider. @throws Error if the gateway cannot be reached */
@@ -112,7 +114,7 @@ function forget(): void {
 /** The only requests with a cookie. The gateway answers them only for this page. */
 async function post(path: '/login/token' | '/logout'): Promise<Response> {
   try {
-    return await fetch(path, {
+    return await fetch(basePath + path, {
       method: 'POST',
       credentials: 'same-origin',
       headers: { accept: 'application/json', 'x-toolwharf-console': '1' },

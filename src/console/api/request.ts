@@ -1,4 +1,5 @@
 import type { AnswerOf, BodyOf, Route } from './api-types.ts';
+import { basePath } from './base-path.ts';
 import { credential } from './credential.ts';
 import { askForKey, key } from './key.ts';
 import { askForLogin, findSignIn, readyLogin } from './login.ts';
@@ -86,7 +87,7 @@ async function send<Name extends Route>(route: Name, { params = {}, query = {}, 
   const entries = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   const search = entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
   try {
-    return await fetch(path + search, {
+    return await fetch(basePath + path + search, {
       method,
       credentials: 'omit',
       headers: {

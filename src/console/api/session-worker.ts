@@ -3,6 +3,7 @@
  * tools that run in this browser can only send requests to the servers that the person has added.
  */
 import { connect } from '../../client/toolwharf-client.js';
+import { basePath } from './base-path.ts';
 import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
 
 const page = globalThis as {
@@ -42,6 +43,7 @@ function open({ token, canRenew, sessionId }: ToSession & { type: 'open' }): voi
         });
       });
   client = connect({
+    url: `${basePath}/`,
     ...(token !== undefined && { token }),
     ...(canRenew && { renew }),
     ...(sessionId !== undefined && { sessionId }),

@@ -19,13 +19,13 @@ const maxCached = 20;
 
 /**
  * The answer of a route for a component. It is requested when the component appears, when the route, its parameters or the caller change, and every `everyMs`
- * while the page is visible. `isCached`: the component starts with the last answer, so that the page does not jump while a new one is loading.
+ * while the page is visible. `isSkipped`: nothing is requested, because this caller may not read it. `isCached`: the component starts with the last answer, so that the page does not jump while a new one is loading.
  */
 export function useQuery<Name extends Route>(
   route: Name,
-  options: Pick<CallOptions<Name>, 'params' | 'query'> & { everyMs?: number; isCached?: true } = {},
+  options: Pick<CallOptions<Name>, 'params' | 'query'> & { everyMs?: number; isCached?: true; isSkipped?: boolean } = {},
 ): Query<AnswerOf<Name>> {
-  const { everyMs, isCached, ...params } = options;
+  const { everyMs, isCached, isSkipped = false, ...params } = options;
   const request = JSON.stringify([route, params, identity.value]);
   const [state, setState] = useState<{ data?: AnswerOf<Name>; error?: Error; isLoading: boolean }>(() => ({
     ...(isCached === true && cache.has(request) && { data: cache.get(request) as AnswerOf<Name> }),
@@ -35,6 +35,7 @@ export function useQuery<Name extends Route>(
   const last = useRef(request);
 
   useEffect(() => {
+    if (isSkipped) return undefined;
     const abort = new AbortController();
     const isOther = last.current !== request;
     last.current = request;
@@ -49,7 +50,7 @@ export function useQuery<Name extends Route>(
       },
     );
     return () => abort.abort();
-  }, [request, turn]);
+  }, [request, turn, isSkipped]);
 
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   useEffect(() => {

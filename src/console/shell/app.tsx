@@ -1,6 +1,6 @@
 import type { ComponentType, JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Route, Switch, useLocation } from 'wouter-preact';
+import { Link, Route, Switch, useLocation } from 'wouter-preact';
 import { mayAdminister } from '../api/access.ts';
 import { askForKey } from '../api/key.ts';
 import { pages } from '../pages.ts';
@@ -104,7 +104,7 @@ function NoSuchPage(): JSX.Element {
   return (
     <Empty icon="search" title="Page not found" isPage>
       <p>
-        <a href="/">Start a chat</a>
+        <Link href="/">Start a chat</Link>
       </p>
     </Empty>
   );

@@ -82,6 +82,8 @@ export interface KeyRecord {
   hash: string;
   /** Identifies the secret that the hash was made with; absent in records of the first release. */
   secretMark?: string;
+  /** The characters after the prefix by which its owner recognises the key: too few to guess the rest. Absent in records of earlier releases. */
+  beginning?: string;
   /** Milliseconds since 1970. */
   createdAt: number;
   expiresAt?: number;

@@ -112,7 +112,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   /** @throws GatewayError */
   function requireKeyOwner(request: Credentials, needsPerson: boolean): MaybePromise<Caller> {
     const token = tokenOf(request.headers);
-    if (token === undefined) throw invalidKey(false);
+    if (token === undefined) throw missingKey(request.headers);
     return whenThere(findByToken(token, request, needsPerson), (caller) => {
       if (caller === undefined) throw invalidKey(true);
       return caller;
@@ -172,13 +172,30 @@ function asPerson(key: Caller, { person, tokenExpiresAt }: NamedPerson): Caller 
   return { ...caller, tokenExpiresAt, expiresAt: Math.min(key.expiresAt ?? Infinity, tokenExpiresAt) };
 }
 
+const forms = '"Authorization: Bearer <key>", "x-api-key", or as the password of Basic authentication';
+const source = 'Administrators create keys on the page Keys of the console, or with POST /api/keys.';
+
 /** The same error for every key that does not work, so that it reveals nothing about existing keys. */
 export function invalidKey(wasSent: boolean): GatewayError {
-  const problem = wasSent ? 'The API key is not valid here' : 'No API key was sent';
-  return new GatewayError(
-    'invalid_api_key',
-    `${problem}. Send it as "Authorization: Bearer <key>", "x-api-key", or as the password of Basic authentication.`,
-  );
+  const problem = wasSent ? 'The API key is not valid here: it may be incomplete, expired or deleted. Send' : 'No API key was sent. Send';
+  return new GatewayError('invalid_api_key', `${problem} it as ${forms}. ${source}`);
+}
+
+/** Headers that hold a key in other programs. */
+const otherKeyHeaders = ['api-key', 'x-goog-api-key'];
+
+/** No key that can be read; says so if one was sent in another form. */
+function missingKey(headers: Credentials['headers']): GatewayError {
+  const authorization = single(headers['authorization']) ?? '';
+  if (authorization !== '') {
+    const cure = /^(?:bearer|basic)\b/i.test(authorization)
+      ? 'There is no key in it'
+      : 'The word "Bearer" and a space must be before the key';
+    return new GatewayError('invalid_api_key', `The Authorization header cannot be read. ${cure}: "Authorization: Bearer <key>".`);
+  }
+  const other = otherKeyHeaders.find((name) => headers[name] !== undefined);
+  if (other === undefined) return invalidKey(false);
+  return new GatewayError('invalid_api_key', `The header "${other}" is not read here. Send the key as ${forms}.`);
 }
 
 /** Says where to find the startup key. */

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { parseJsonInWorker, type ParsedJson, type ParseTask, type TooMuch } from '../../workers/parse-json.ts';
 import { TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
 import { TooManyWaiting } from '../../workers/waiting-jobs.ts';
+import { jsonProblem } from '../../shared/json/explain-json-fault.ts';
 import { parseForeign } from '../../shared/json/parse-exactly.ts';
 
 interface ParseOptions {
@@ -47,7 +48,7 @@ export function parseInPlace(
   try {
     return { value: parseForeign(text, prototypes) };
   } catch (error) {
-    throw invalidJson(error instanceof Error ? error.message : String(error));
+    throw invalidJson(jsonProblem(text, error));
   }
 }
 

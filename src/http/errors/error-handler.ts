@@ -94,8 +94,11 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
   const shown = loggedPath(path);
   const hint = notFoundHint(shown);
   // A path with a hint is not meant as an id, even where ids have routes.
-  if (allowed.length === 0 || hint !== '')
-    return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hint}`), request, reply);
+  if (allowed.length === 0 || hint !== '') {
+    const isSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
+    const cure = hint || (isSocket ? ' The websocket of the gateway is at /ws.' : ' GET /docs describes what there is.');
+    return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${cure}`), request, reply);
+  }
   // With this status agents such as Codex fall back to HTTP at once, while others try again first.
   if (request.headers.upgrade?.toLowerCase() === 'websocket') {
     const message = `${shown} is served over HTTP only. Send ${allowed.join(' or ')} requests, or turn websockets off in the settings of your program.`;

@@ -7,6 +7,9 @@ const hints: [path: RegExp, cure: string][] = [
     'The base URL of a client ends with /v1.',
   ],
   [/^\/v1\/responses\/input_tokens$/, 'Tokens are counted by POST /v1/messages/count_tokens, as an estimate.'],
+  [/^\/v1$/, 'This is the base URL for clients of the OpenAI API, which add the rest of the path: GET /v1/models lists the models.'],
+  [/\/(?:mcp|sse)$/, 'MCP clients find the functions at /mcp (Streamable HTTP).'],
+  [/^\/(?:ws|socket|websocket|api\/ws|v1\/ws|v1\/realtime|socket\.io)$/, 'The websocket of the gateway is at /ws.'],
   [/^\/(?:v1|api)\/api\//, 'The base URL of a client of Ollama has no path: it adds /api itself.'],
 ];
 

@@ -5,7 +5,7 @@ import { fieldsOf, typeOf, type SchemaField } from './schema-fields.ts';
 
 // No comments and no foreign text, as in `page.ts`.
 const style = `
-main { max-width: 78rem }
+main, .brand { max-width: 78rem }
 nav ul { list-style: none; margin: 0; padding: 0 }
 nav li { margin: .25rem 0 }
 nav ul ul { display: none }
@@ -14,7 +14,7 @@ nav a:hover { text-decoration: underline }
 .area { margin: 2.5rem 0 0; font-size: 1.375rem }
 h3 { font-size: 1rem; margin: 0 0 .5rem; font-weight: 600 }
 h4 { font-size: .9rem; margin: 1rem 0 .25rem; color: var(--soft) }
-.verb { font-weight: 700; font-family: ui-monospace, monospace; margin-right: .5rem }
+.verb { font-weight: 700; font-family: var(--mono); margin-right: .5rem }
 .anchor { color: inherit; text-decoration: none }
 .anchor:hover { text-decoration: underline }
 .fields { display: block; font-size: .9rem }
@@ -22,8 +22,8 @@ h4 { font-size: .9rem; margin: 1rem 0 .25rem; color: var(--soft) }
 .fields dd { margin: 0 0 .3rem; max-width: 48rem }
 .fields .fields { margin: .25rem 0 0 1rem }
 .type { color: var(--soft); margin-left: .35rem }
-section { scroll-margin-top: 1rem }
-.card:target { border-color: var(--focus); outline: 1px solid var(--focus) }
+article { scroll-margin-top: 1rem }
+.card:target { border-color: var(--accent); outline: 1px solid var(--accent) }
 @media (min-width: 60rem) {
   .api { display: grid; grid-template-columns: 17rem minmax(0, 1fr); gap: 2.5rem }
   nav { position: sticky; top: 0; max-height: 100vh; overflow-y: auto; padding: 1rem .25rem; font-size: .9rem }
@@ -116,7 +116,7 @@ function navigationOf({ name, operations }: { name: string; operations: readonly
 
 function operationCard(shown: ListedOperation): Html {
   const { id, method, path, operation } = shown;
-  return html`<section class="card" id="${id}" aria-labelledby="${id}-name">
+  return html`<article class="card" id="${id}" aria-labelledby="${id}-name">
     <h3 id="${id}-name">
       <a class="anchor" href="#${id}"><span class="verb">${method}</span><code>${path}</code></a>
     </h3>
@@ -125,7 +125,7 @@ function operationCard(shown: ListedOperation): Html {
       ${prose(aliasOf(operation) || textIn(operation['description']))}${isPublic(operation) && html` No key is needed.`}
     </p>
     ${aliasOf(operation) === '' && detailsOf(shown)}
-  </section>`;
+  </article>`;
 }
 
 function detailsOf(shown: ListedOperation): Html {
@@ -149,10 +149,10 @@ function detailsOf(shown: ListedOperation): Html {
 }
 
 function schemaCard(name: string, schema: JsonObject): Html {
-  return html`<section class="card" id="schema-${name}" aria-labelledby="schema-${name}-name">
+  return html`<article class="card" id="schema-${name}" aria-labelledby="schema-${name}-name">
     <h3 id="schema-${name}-name"><a class="anchor" href="#schema-${name}">${name}</a></h3>
     ${textIn(schema['description']) !== '' && html`<p>${prose(textIn(schema['description']))}</p>`} ${schemaMarkup(schema)}
-  </section>`;
+  </article>`;
 }
 
 /** Empty unless the route is an alias of another one. */

@@ -4,6 +4,7 @@ import type { Caller } from '../../core/callers/caller.ts';
 import { limits } from '../../core/limits.ts';
 import { conversationOf } from '../../core/runs/run.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/runs/suspended-run.ts';
+import { shownEndpoint } from '../../shared/text/shown-endpoint.ts';
 import { argumentsBox, argumentsField, formatArguments } from './call-arguments.ts';
 import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
@@ -91,7 +92,7 @@ function callCard(call: WaitingCall, { index, answer, canRemember, refused }: Ca
   const { id, tool, server, endpoint, address = endpoint, args, within } = call;
   const facts: [name: string, value: Html][] = [
     ...(server === undefined ? [] : [['Server', html`${server}`] satisfies [string, Html]]),
-    ...(address === undefined ? [] : [['Request', html`<code>${withoutOrigin(address)}</code>`] satisfies [string, Html]]),
+    ...(address === undefined ? [] : [['Request', html`<code>${shownEndpoint(address)}</code>`] satisfies [string, Html]]),
     ...(within === undefined ? [] : [['Called by', html`another preset`] satisfies [string, Html]]),
   ];
   const text = formatArguments(args);
@@ -161,11 +162,4 @@ function allCard(count: number, canRemember: boolean): Html {
 
 function problem(message: string): Html {
   return html`<p class="problem" role="alert">${message}</p>`;
-}
-
-/** People who approve calls need not know where a tool server is. */
-function withoutOrigin(address: string): string {
-  const [method = '', url = ''] = address.split(' ', 2);
-  const parsed = URL.parse(url);
-  return parsed === null ? address : `${method} ${parsed.pathname}${parsed.search}`;
 }

@@ -40,10 +40,10 @@ export interface ConnectPage {
 
 // No comments and no foreign text, as in `page.ts`.
 const style = `
-input { width: 100%; min-height: 2.75rem; padding: .5rem .6rem; border: 1px solid var(--line); border-radius: .35rem; background: var(--ground);
+input { width: 100%; min-height: 2.75rem; padding: .5rem .6rem; border: 1px solid var(--edge); border-radius: 6px; background: var(--ground);
   color: var(--text); font: inherit }
 .hint { margin: .25rem 0; font-size: .9rem; color: var(--soft) }
-button.main, a.main { background: var(--focus); border-color: var(--focus); color: var(--on-button) }
+button.main, a.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 a.main { display: inline-block; padding: .6rem 1.25rem; border-radius: .35rem; font-weight: 600; text-decoration: none }
 `;
 

@@ -24,7 +24,7 @@ const pastedPath = /\/(?:chat\/completions|completions|models|responses|messages
 export async function explainListFault({ backend, url, error }: FailedServer, listAs: ListAs): Promise<ListDiagnosis> {
   const { kind } = backend;
   const cause = error instanceof GatewayError ? error.cause : error;
-  const fault = cause instanceof OutboundError ? cause.message : error instanceof Error ? error.message : 'Its models cannot be listed.';
+  const fault = cause instanceof OutboundError ? cause.message : faultOf(error);
   if (error instanceof GatewayError && error.code === 'storage_unavailable') return { fault, cure: unreadableCure(backend) };
   if (cause instanceof OutboundError && cause.failure !== 'redirected') return { fault, cure: unreachableCure(kind) };
   const isKeyRefused = wasKeyRefused(error);
@@ -36,6 +36,13 @@ export async function explainListFault({ backend, url, error }: FailedServer, li
     return { fault, cure: `${changeTo(found.candidate, backend)}${found.outcome === 'listed' ? '' : `; ${keyCure(backend)}`}.` };
   if (isKeyRefused) return { fault, cure: `The address is right: ${keyCure(backend)}.` };
   return { fault, cure: cureOfServer(error) ?? noListCure(kind, url) };
+}
+
+/** The words of the server are told from those of the gateway. */
+function faultOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'Its models cannot be listed.';
+  const isQuotation = error instanceof GatewayError && error.code === 'upstream_rejected';
+  return isQuotation ? `It answers the question for its models with HTTP ${error.status}: ${error.message}` : error.message;
 }
 
 /** Undefined if the server itself is not at fault. */

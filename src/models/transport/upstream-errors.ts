@@ -103,13 +103,15 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultC
   const answered = { ...(status !== undefined && { upstreamStatus: status }), ...(retryAfter !== undefined && { retryAfter }) };
   const details = { ...answered, ...(status !== undefined && { status }) };
   if (status === 429)
-    return new GatewayError('upstream_rate_limited', message ?? `${backend} gets too many requests. Try again later.`, details);
+    return message === undefined
+      ? new GatewayError('upstream_rate_limited', `${backend} gets too many requests. Try again later.`, details)
+      : new GatewayError('upstream_rate_limited', message, { ...details, saidBy: backendName });
   if (status !== undefined && status < 500) {
     const param = report.param === undefined ? {} : { param: report.param };
     const code: ErrorCode = isContextOverflow(message ?? '', report.words ?? '') ? 'context_length_exceeded' : 'upstream_rejected';
     return new GatewayError(code, message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
   }
-  if (message !== undefined && report.isJson) return new GatewayError('upstream_error', message, details);
+  if (message !== undefined && report.isJson) return new GatewayError('upstream_error', message, { ...details, saidBy: backendName });
   return new GatewayError('upstream_error', `${backend} failed${report.status === undefined ? '' : ` (HTTP ${report.status})`}.`, answered);
 }
 

@@ -4,6 +4,7 @@ import { decisionOf } from '../../core/user-input/audited-decision.ts';
 import { responseData, type DataOf } from '../../core/chat/run-event.ts';
 import type { ElicitationReply } from '../../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
+import { shownEndpoint } from '../../shared/text/shown-endpoint.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked, conversationOf, type RunContext } from '../../core/runs/run.ts';
@@ -150,8 +151,10 @@ function scopeOf({ run, tool }: ApprovalRequest): ApprovalScope {
   return { callerId: run.caller.id, conversation: conversationOf(run), definition: definitionOf(tool) };
 }
 
-function promptFor({ tool }: ApprovalRequest): { title: string; message: string } {
-  return { title: `Run ${tool.spec.name}?`, message: `The model wants to call ${tool.label} with these arguments.` };
+function promptFor({ tool, args }: ApprovalRequest): { title: string; message: string } {
+  const address = tool.addressOf?.(args) ?? tool.endpoint;
+  const sent = address === undefined ? '' : ` It sends ${shownEndpoint(address)}.`;
+  return { title: `Run ${tool.spec.name}?`, message: `The model wants to call ${tool.label} with these arguments.${sent}` };
 }
 
 function cannotAsk(name: string): ApprovalDecision {

@@ -71,7 +71,7 @@ const beforeTheAnswer: readonly Explanation[] = [
   {
     codes: /^ECONNRESET$|^EPIPE$|^ECONNABORTED$|^UND_ERR_SOCKET$/u,
     failure: 'unreachable',
-    explain: (origin) => `${origin} closed the connection before it answered.`,
+    explain: (origin) => `${origin} closed the connection before it answered.${origin.startsWith('http:') ? ' Does it expect https?' : ''}`,
   },
 ];
 

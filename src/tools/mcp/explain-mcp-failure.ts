@@ -115,6 +115,8 @@ function explainChain(error: unknown, chain: readonly (Error & { code?: unknown 
   if (outbound?.failure === 'denied') return { kind: 'denied', message: outbound.message };
   if (outbound?.failure === 'redirected' || outbound?.failure === 'invalid_request') return { kind: 'refused', message: outbound.message };
   const message = outbound?.message ?? withoutExcerpt(chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error));
+  const unstarted = chain.map(describeUnstarted).find((text) => text !== undefined);
+  if (unstarted !== undefined) return { kind: 'never-sent', message: unstarted };
   if (chain.some(({ code }) => typeof code === 'string' && undelivered.has(code))) return { kind: 'never-sent', message };
   if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message };
   const unavailable = chain.find((entry) => entry instanceof ServerUnavailable);
@@ -142,6 +144,19 @@ function explainChain(error: unknown, chain: readonly (Error & { code?: unknown 
   if (sdk?.code === SdkErrorCode.RequestTimeout) return { kind: 'timeout', message: describeTimeout(sdk.data) };
   if (sdk?.code === SdkErrorCode.InvalidResult) return { kind: 'invalid', message: describeInvalidResult(message) };
   return { kind: kindOfSdkError(sdk?.code), message };
+}
+
+/** Why the process of a server could not be started; undefined for other errors. What follows the program may hold secrets, so it is not repeated. */
+function describeUnstarted(error: Error & { code?: unknown; syscall?: unknown; path?: unknown }): string | undefined {
+  const { code, syscall, path } = error;
+  if (typeof syscall !== 'string' || !syscall.startsWith('spawn') || typeof path !== 'string') return undefined;
+  const [program = '', ...rest] = path.trim().split(/\s+/);
+  if (code === 'ENOENT' && rest.length > 0)
+    return `there is no program of the name that "command" has. It names the program only: set command: ${program}, and put the rest into args, one entry for each word`;
+  if (code === 'ENOENT')
+    return `the program "${path}" was not found. Install it where the gateway runs, or set "command" to its full path, and check that the folder "cwd" exists`;
+  if (code === 'EACCES') return `the program "${path}" may not be run by the gateway's user. Make it executable`;
+  return undefined;
 }
 
 /** 403 `insufficient_scope`: nothing was executed. */

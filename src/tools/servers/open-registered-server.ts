@@ -1,6 +1,7 @@
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../shared/json/json.ts';
+import { toolDocumentPath } from '../../core/tools/gateway-chain.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { demandedScopes } from '../credentials/oauth/bearer-challenge.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/conversion-budget.ts';
@@ -140,7 +141,7 @@ async function loadRegistered(
     about: {
       info: isJsonObject(info) ? info : undefined,
       version: textAt(head, 'openapi') ?? textAt(head, 'swagger'),
-      notes,
+      notes: [...notes, ...noteOfGateway(info, conversion.operations)],
       ...(place !== undefined && place.address !== documentUrl(url, path) && { documentUrl: withoutQuery(place.address) }),
     },
     ...(signIn && { signIn }),
@@ -150,6 +151,15 @@ async function loadRegistered(
     createOwnTool: (operation, offeredName, use) =>
       createOpenApiTool({ ...describe(operation, offeredName), connection: connectionOf(use) }),
   };
+}
+
+/** A gateway's own API instead of its functions, most likely of this gateway. */
+function noteOfGateway(info: JsonValue | undefined, operations: readonly Operation[]): string[] {
+  const isGateway = isJsonObject(info) && info['title'] === 'toolwharf' && operations.some(({ path }) => path === '/v1/chat/completions');
+  if (!isGateway) return [];
+  return [
+    `This is the API of a toolwharf, with which programs chat and administrators change it. If it is this gateway, delete the connection: its functions are available already. The functions of another one are at its path ${toolDocumentPath}.`,
+  ];
 }
 
 function textAt(document: JsonObject, key: string): string | undefined {

@@ -168,6 +168,13 @@ backends:
     ['prot: 1', /^\.\/toolwharf\.yaml: "prot" is not a known setting; did you mean "port"\?/],
     ['redis_url: redis://r', /redis_url: this version runs as one process and cannot use Redis; remove it/],
     ['tool_server: []', /did you mean "tool_servers"/],
+    [
+      'mcpServers: {fs: {command: npx, args: [-y, "@scope/server fs", /srv], env: {API_KEY: CANARY}}, "a b": {url: "https://mcp.test/mcp?key=CANARY"}}',
+      /"mcpServers" is the form of other programs; write it as tool_servers: \[\{id: fs, type: mcp, command: npx, args: \["-y", "@scope\/server fs", \/srv\], env: \{API_KEY: "\$\{API_KEY\}"\}\}, \{id: "a b", type: mcp, url: "?https:\/\/mcp\.test\/mcp"?\}\]\.$/,
+    ],
+    ['tool_servers: [{id: fs, command: npx}]', /0\.type: must be "mcp" for a server that is started by a command/],
+    ['tool_servers: [{id: fs, type: mcp, command: [npx, -y]}]', /0\.command: must be the name of the program; put the rest into args/],
+    ['tool_servers: ["https://tools.test"]', /0: must be an object such as \{"url": "https:\/\/tools\.example"\}/],
     ['OLLAMA_BASE_URLS: x', /did you mean "ollama_base_urls"/],
     ['port: abc', /^port in \.\/toolwharf\.yaml: "abc" is not a whole number/],
     ['port: [1]', /^port in .*is not text/],

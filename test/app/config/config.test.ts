@@ -203,7 +203,21 @@ describe('each variable', () => {
     ['LOG_LEVEL', 'loud', /trace, debug, info/],
     ['LOG_FORMAT', 'xml', /json, pretty/],
     ['TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE', 'no tools', /does not contain \{\{TOOLS\}\}; add/],
-    ['TOOL_SERVER_CONNECTIONS', '[{', /^TOOL_SERVER_CONNECTIONS: its value is not valid JSON/],
+    ['TOOL_SERVER_CONNECTIONS', '[{', /^TOOL_SERVER_CONNECTIONS: its value is not valid JSON; at line 1, column 3 it ends too early/],
+    ['TOOL_SERVER_CONNECTIONS', "[{'url': 'sk-canary'}]", /line 1, column 3 it has single quotes: write double quotes/],
+    [
+      'OPENAI_API_BASE_URLS',
+      'http://a.test/v1,http://b.test/v1',
+      /^OPENAI_API_BASE_URLS: "http:\/\/a\.test\/v1,http:\/\/b\.test\/v1" contains several addresses; separate them with ";"\.$/,
+    ],
+    ['OPENAI_API_BASE_URL', 'http://a.test/v1, http://b.test/v1', /contains several addresses; separate them with ";"/],
+    ['OPENAI_API_BASE_URLS', 'http://a.test/v1 http://b.test/v1', /contains several addresses; separate them with ";"/],
+    ['OLLAMA_BASE_URLS', 'http://a.test:11434,http://b.test:11434', /contains several addresses; separate them with ";"/],
+    ['OLLAMA_BASE_URL', 'http://a.test,b.test', /contains several addresses; separate them with ";"/],
+    ['CORS_ALLOW_ORIGIN', 'https://a.test,https://b.test', /contains several addresses; separate them with ";"/],
+    ['CORS_ALLOW_ORIGIN', 'https://a.test, https://b.test', /contains several addresses; separate them with ";"/],
+    ['CORS_ALLOW_ORIGIN', 'https://a.test,b.test', /contains several addresses; separate them with ";"/],
+    ['TOOL_SERVER_ALLOW', 'https://a.test;https://b.test', /contains several addresses; separate them with ","/],
     ['TOOL_SERVER_CONNECTIONS', '{}', /^TOOL_SERVER_CONNECTIONS: the value must be an array/],
     ['TOOL_SERVER_CONNECTIONS', '[{"url":"x"}]', /^TOOL_SERVER_CONNECTIONS: 0\.url: must be an http/],
     ['TOOLWHARF_CONFIG', '/nowhere.yaml', /^TOOLWHARF_CONFIG: the file "\/nowhere\.yaml" does not exist; create it/],
@@ -273,6 +287,12 @@ describe('backends', () => {
     [{ OPENAI_API_BASE_URLS: ';http://b', OPENAI_API_KEYS: 'k' }, ['openai', 'https://api.openai.com/v1', 'k']],
   ])('reads %j', (environment, first) => {
     expect(shape(environment)[1]).toEqual(first);
+  });
+
+  it('refuses keys that are separated by a comma, without printing them', () => {
+    const problem = problemOf(() => read({ OPENAI_API_BASE_URLS: 'http://a;http://b', OPENAI_API_KEYS: 'k1,k2-CANARY' }));
+    expect(problem).toMatch(/^OPENAI_API_KEYS: .*comma.*separate keys with ";"\.$/);
+    expect(problem).not.toContain('CANARY');
   });
 
   it('refuses more keys than addresses', () => {

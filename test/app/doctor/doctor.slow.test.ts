@@ -75,7 +75,7 @@ describe('models', () => {
     const sections = await examine({ OLLAMA_BASE_URLS: url, OPENAI_API_BASE_URLS: `${other}/v1`, OPENAI_API_KEYS: 'sk-hidden' });
     expect(findingsOf(sections, 'Models')).toEqual([
       { level: 'ok', text: `ollama (${url}): 2 models` },
-      { level: 'ok', text: `openai (${other}): 1 model` },
+      { level: 'ok', text: `openai (${other}/v1): 1 model` },
     ]);
     expect(countBroken(sections)).toBe(0);
   });

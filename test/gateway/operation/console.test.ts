@@ -25,18 +25,24 @@ async function appWith(findConsole: () => Promise<ConsoleFolder>) {
 
 beforeAll(() => {
   for (const name of ['shell.html', ...Object.keys(made.types)]) {
-    writeFileSync(join(folder, name), `content of ${name}`);
-    writeFileSync(join(folder, `${name}.br`), brotliCompressSync(`content of ${name}`));
+    const content = name === 'shell.html' ? `content of ${name} <script src="console/assets/a.js"></script>` : `content of ${name}`;
+    writeFileSync(join(folder, name), content);
+    writeFileSync(join(folder, `${name}.br`), brotliCompressSync(content));
   }
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the routes of the console', () => {
-  it.each(['/', '/console', '/console/runs/abc'])('give browsers the page at %s', async (url) => {
+  it.each([
+    ['/', 'console/assets/a.js', '"digest"'],
+    ['/console', 'console/assets/a.js', '"digest"'],
+    ['/console/', '../console/assets/a.js', '"digest-1"'],
+    ['/console/runs/abc?of=../..', '../../console/assets/a.js', '"digest-2"'],
+  ])('give browsers the page at %s, which finds its files below whatever path', async (url, file, etag) => {
     const app = await appWith(async () => made);
     const answer = await app.inject({ url, headers: page });
-    expect(answer.body).toBe('content of shell.html');
-    expect(answer.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', etag: '"digest"', 'cache-control': 'no-cache' });
+    expect(answer.body).toBe(`content of shell.html <script src="${file}"></script>`);
+    expect(answer.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', etag, 'cache-control': 'no-cache' });
   });
 
   it('give programs a line of JSON at /, whatever becomes of the page', async () => {

@@ -60,13 +60,37 @@ it('names what is broken with its cure, and no secret, even where a peer repeats
 });
 
 it('says what is fine, where the gateway serves, and which variables mean nothing', async () => {
-  const app = await gateway({ TOOLWHARF_DEMO: 'true' }, { unknownVariables: ['TOOLWHARF_ADMINKEY'] });
+  const app = await gateway(
+    { TOOLWHARF_DEMO: 'true' },
+    { variables: [{ level: 'warning', text: 'TOOLWHARF_ADMINKEY is not a setting', cure: 'Did you mean TOOLWHARF_ADMIN_KEY?' }] },
+  );
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 });
   const { broken, data } = await examine(app);
   expect(broken).toBe(0);
   expect(data).toContainEqual({ about: 'This machine', level: 'ok', message: `Serves at ${url}` });
   expect(data).toContainEqual({ about: 'Access', level: 'ok', message: expect.stringContaining('TOOLWHARF_ADMIN_KEY is set') });
   expect(data).toContainEqual(expect.objectContaining({ about: 'Settings', level: 'warning', cure: expect.any(String) }));
+});
+
+it('says which lines a proxy lacks that passes no websockets on, until one arrives', async () => {
+  const app = await gateway({ TOOLWHARF_DEMO: 'true' });
+  const url = await app.server.listen({ host: '127.0.0.1', port: 0 });
+  const finding = expect.objectContaining({
+    about: 'This machine',
+    level: 'warning',
+    cure: expect.stringContaining('proxy_set_header Upgrade'),
+  });
+  expect((await examine(app)).data).not.toContainEqual(finding);
+  // As nginx sends it on without these lines.
+  const headers = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13', 'x-api-key': adminKey };
+  const answer = await fetch(`${url}/ws`, { headers });
+  expect(answer.status).toBe(426);
+  expect(await answer.text()).toContain('proxy_http_version 1.1');
+  expect((await examine(app)).data).toContainEqual(finding);
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, ['toolwharf.v1', `bearer.${adminKey}`]);
+  await new Promise((resolve) => socket.addEventListener('message', resolve));
+  socket.close();
+  expect((await examine(app)).data).not.toContainEqual(finding);
 });
 
 it('says that the data folder is gone, which only a start makes anew', async () => {

@@ -45,7 +45,7 @@ describe('authentication of a socket', () => {
     await expect(connectBrowser({ url, headers: { authorization: 'Bearer wrong' } })).rejects.toThrow('HTTP 401');
     for (const options of [{ token: 'wrong' }, { auth: { token: 'wrong' } }, { auth: {} }]) {
       const browser = await connectBrowser({ url, ...options, waitsForSession: false });
-      expect(await browser.closed).toMatchObject({ code: 4401 });
+      expect(await browser.closed).toMatchObject({ code: 4401, reason: expect.stringMatching(/page Keys|"token":"<key>"/) });
       expect(browser.frames).toEqual([]);
     }
   });
@@ -55,7 +55,10 @@ describe('authentication of a socket', () => {
     for (const text of ['{"type":"message","content":"hi"}', 'not json', '{"type":"auth","data":{"token":7}}']) {
       const browser = await connectBrowser({ url, waitsForSession: false });
       browser.socket.send(text);
-      expect(await browser.closed).toMatchObject({ code: 4401 });
+      expect(await browser.closed).toMatchObject({
+        code: 4401,
+        reason: expect.stringContaining('{"type":"auth","data":{"token":"<key>"}}'),
+      });
     }
     expect(chats).toEqual([]);
   });

@@ -66,6 +66,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
   const app = fastify();
   installErrorHandling(app);
   await app.register(socketRoute, {
+    upgrades: { isDropped: false },
     relay,
     authenticateToken: (token) => tokens.get(token),
     openCaller: () => (isOpen ? nobody : undefined),

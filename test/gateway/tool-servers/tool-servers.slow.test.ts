@@ -79,7 +79,9 @@ describe('creating a tool server', () => {
     await using app = await adminApp();
     await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test' });
     const again = await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test/' });
-    expect([again.status, again.body.error.message]).toEqual([409, expect.stringContaining('"clocks"')]);
+    expect([again.status, again.body.error.message]).toEqual([409, expect.stringContaining('PATCH /api/tool-servers/clocks')]);
+    const same = await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test', id: 'clocks', key: 'k' });
+    expect([same.status, same.body.error.message]).toEqual([409, expect.stringContaining('PATCH /api/tool-servers/clocks')]);
     expect((await app.ask('POST', '/api/tool-servers', { url: 'http://maps.test', id: 'second' })).status).toBe(201);
   });
 

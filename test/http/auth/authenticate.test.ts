@@ -74,6 +74,18 @@ describe('with the fixed key', () => {
     await expect(requireCaller({ method: 'GET', headers })).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 
+  it.each([
+    ['no key', {}, /^No API key was sent\. .* page Keys/],
+    ['a key without Bearer', { authorization: fixedKey }, /The word "Bearer" and a space must be before the key/],
+    ['another scheme', { authorization: `Token ${fixedKey}` }, /The word "Bearer"/],
+    ['an empty bearer', { authorization: 'Bearer ' }, /There is no key in it/],
+    ['the header of another program', { 'api-key': fixedKey }, /^The header "api-key" is not read here\. Send the key as/],
+  ])('%s is told apart', async (_case, headers, message) => {
+    const refused = Promise.resolve(requireCaller({ method: 'GET', headers }));
+    await expect(refused).rejects.toMatchObject({ message: expect.stringMatching(message) });
+    await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining(fixedKey) });
+  });
+
   it('nobody comes in through the open door', async () => {
     expect(await isOpen()).toBe(false);
     expect(await findOpenCaller({ method: 'GET', headers: local })).toBeUndefined();

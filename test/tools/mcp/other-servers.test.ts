@@ -29,7 +29,7 @@ it.each([
   onTestFinished(() => server.close());
   expect(await reportOn(`${server.origin}/some/place`)).toBe(
     `Connecting to the MCP server failed: ${said}. The first request was a POST to the path of its address at ${server.origin}. ` +
-      'Register the address of its MCP endpoint, such as https://mcp.example/mcp. Set the type to openapi for a server with an OpenAPI document',
+      'Register the address of its MCP endpoint, such as https://mcp.example/mcp; older servers that speak only SSE have it at /sse. Set the type to openapi for a server with an OpenAPI document',
   );
 });
 

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { basePath } from '../../api/base-path.ts';
 import { saveKey } from '../../api/key.ts';
 import { login } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
@@ -120,7 +121,7 @@ function CreatedKey({ created, onClose }: { created: string; onClose: () => void
       </p>
       <p>Use it in your program together with this base URL:</p>
       <p class="keys-address">
-        <Command text={`${location.origin}/v1`} label="Copy base URL" />
+        <Command text={`${location.origin}${basePath}/v1`} label="Copy base URL" />
       </p>
     </Dialog>
   );

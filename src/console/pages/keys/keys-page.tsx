@@ -5,7 +5,7 @@ import { useQuery } from '../../api/use-query.ts';
 import { confirm } from '../../parts/confirm.ts';
 import { Breakable } from '../../parts/text/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
-import { formatCount, formatDate, formatShort } from '../../parts/text/formats.ts';
+import { formatCount, formatDate, formatDay, formatShort } from '../../parts/text/formats.ts';
 import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { showToast, showError } from '../../parts/toasts.tsx';
@@ -53,6 +53,9 @@ export function KeysPage(): JSX.Element {
   );
 }
 
+/** Days for which usage is kept. */
+const usageDays = 90;
+
 interface KeyTableProps {
   keys: readonly Key[];
   onEdit: (key: Key) => void;
@@ -60,6 +63,7 @@ interface KeyTableProps {
 }
 
 function KeyTable({ keys, onEdit, onChanged }: KeyTableProps): JSX.Element {
+  const lastUsed = useLastUse();
   const remove = async (key: Key): Promise<void> => {
     const isConfirmed = await confirm({
       title: `Delete the key “${key.name}”?`,
@@ -83,9 +87,10 @@ function KeyTable({ keys, onEdit, onChanged }: KeyTableProps): JSX.Element {
       columns={[
         {
           title: 'Key',
-          cell: ({ name, origin }) => (
+          cell: ({ name, origin, first_characters: beginning }) => (
             <>
               <Breakable text={name} />
+              {beginning !== null && <div class="soft small mono">{`sk-tw-${beginning}…`}</div>}
               {origin === 'environment' && <div class="soft small">from the environment</div>}
             </>
           ),
@@ -93,6 +98,8 @@ function KeyTable({ keys, onEdit, onChanged }: KeyTableProps): JSX.Element {
         { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
         { title: 'Used by', isBelow: true, cell: usersOf },
         { title: 'Limits', isBelow: true, cell: Restrictions },
+        { title: 'Created', isBelow: true, cell: ({ created_at: created }) => (created === null ? '' : formatDate(created)) },
+        { title: 'Last used', isBelow: true, cell: ({ id }) => lastUsed(id) },
         { title: 'Expires', isBelow: true, cell: expiryOf },
         {
           title: 'Actions',
@@ -116,6 +123,21 @@ function KeyTable({ keys, onEdit, onChanged }: KeyTableProps): JSX.Element {
       ]}
     />
   );
+}
+
+/** In UTC, as usage is counted. */
+function dayBefore(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** The last day on which a key was used, of those that are counted. */
+function useLastUse(): (id: string) => string {
+  const usage = useQuery('GET /api/usage', { query: { by: 'key', from: dayBefore(usageDays), to: dayBefore(0) } }).data;
+  return (id) => {
+    if (usage === undefined) return '';
+    const days = usage.data.filter(({ key }) => key === id).map(({ day }) => day);
+    return days.length === 0 ? `not in ${usageDays} days` : formatDay(days.toSorted().at(-1) ?? '');
+  };
 }
 
 function usersOf({ users }: Key): string {

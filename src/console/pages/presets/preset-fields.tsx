@@ -11,13 +11,37 @@ interface FieldsProps {
   set: (changes: Partial<PresetDraft>) => void;
 }
 
+/** An ID as people would choose it; empty for a name without letters and digits of ASCII. */
+function idFrom(name: string): string {
+  const words =
+    name
+      .normalize('NFKD')
+      .toLowerCase()
+      .replaceAll(/\p{M}/gu, '')
+      .match(/[a-z0-9]+/g) ?? [];
+  return words.join('-').slice(0, 64);
+}
+
 export function NameFields({ draft, set, isNew }: FieldsProps & { isNew: boolean }): JSX.Element {
+  // Until somebody writes another one.
+  const followsName = isNew && draft.id === idFrom(draft.name);
   return (
     <>
       <label class="field">
-        ID
+        Name
         <input
           autofocus={isNew}
+          value={draft.name}
+          maxLength={200}
+          onInput={({ currentTarget: { value: name } }) => set({ name, ...(followsName && { id: idFrom(name) }) })}
+          autocomplete="off"
+          placeholder={draft.id === '' ? 'Town hall clerk' : draft.id}
+        />
+        <span class="about">Shown in lists of models.</span>
+      </label>
+      <label class="field">
+        ID
+        <input
           required
           disabled={!isNew}
           maxLength={64}
@@ -27,20 +51,9 @@ export function NameFields({ draft, set, isNew }: FieldsProps & { isNew: boolean
           onInput={(event) => set({ id: event.currentTarget.value })}
           spellcheck={false}
           autocomplete="off"
-          placeholder="clerk"
+          placeholder="town-hall-clerk"
         />
         <span class="about">The model ID that clients use.</span>
-      </label>
-      <label class="field">
-        Name
-        <input
-          value={draft.name}
-          maxLength={200}
-          onInput={(event) => set({ name: event.currentTarget.value })}
-          autocomplete="off"
-          placeholder="Same as the ID"
-        />
-        <span class="about">Shown in lists of models.</span>
       </label>
     </>
   );

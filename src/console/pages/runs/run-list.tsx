@@ -91,7 +91,7 @@ function Page({ page: { data, next }, filters, address, onChanged }: FoundProps)
         </p>
       )}
       {(after !== undefined || next !== null) && (
-        <nav class="row" aria-label="Pages">
+        <nav class="row" aria-label="Older and newer runs">
           {after !== undefined && (
             <Link class="button plain" href={linkTo('')}>
               Newest runs

@@ -262,15 +262,20 @@ function FunctionActions({ name, actions }: { name: string; actions: ServerActio
   const isNeeded = actions.needsApproval(name);
   return (
     <>
-      <Button
-        isSmall
-        kind="quiet"
-        icon="lock"
-        isPressed={isNeeded}
-        label={`Require approval for ${name}`}
+      <button
+        type="button"
+        class={isNeeded ? 'chip warn' : 'chip off'}
+        aria-pressed={isNeeded}
+        aria-label={`Require approval for ${name}`}
+        title={isNeeded ? 'Calls wait for a person. Click to let them run.' : 'Calls run without approval. Click to require it.'}
         onClick={() => actions.setApproval(name, !isNeeded)}
-      />
-      <Button isSmall kind="quiet" icon="close" label={`Exclude ${name}`} onClick={() => actions.exclude(name)} />
+      >
+        approval
+      </button>
+      <label class="switch small">
+        <input type="checkbox" role="switch" checked aria-label={`Offered: ${name}`} onChange={() => actions.exclude(name)} />
+        Offered
+      </label>
     </>
   );
 }

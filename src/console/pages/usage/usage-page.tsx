@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { mayAdminister } from '../../api/access.ts';
 import { useQuery } from '../../api/use-query.ts';
 import { Breakable } from '../../parts/text/breakable.tsx';
 import { formatDay, formatNumber } from '../../parts/text/formats.ts';
@@ -115,8 +116,9 @@ function RangeFields({ range, onChange }: { range: Range; onChange: (range: Rang
 
 /** Replaces the ids of keys and people by names, if this key may read them. */
 function useNames(by: Dimension): (row: UsageRow) => string {
-  const keys = useQuery('GET /api/keys').data?.data ?? [];
-  const people = useQuery('GET /api/users').data?.data ?? [];
+  const isSkipped = mayAdminister.value !== true;
+  const keys = useQuery('GET /api/keys', { isSkipped }).data?.data ?? [];
+  const people = useQuery('GET /api/users', { isSkipped }).data?.data ?? [];
   const nameOfKey = (id: string): string => {
     if (id === 'local') return 'without a key';
     return keys.find((key) => key.id === id)?.name ?? (id.startsWith('oidc_') ? 'OpenID' : id);

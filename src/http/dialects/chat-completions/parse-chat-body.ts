@@ -31,6 +31,8 @@ interface ParsedChat extends ParsedRequest {
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
 export function parseChatBody(value: unknown): ParsedChat {
   const { body, isLegacy } = fromLegacyFunctions(requireBoundedBody(value, 'a JSON object with model and messages'));
+  if (body['messages'] === undefined && body['input'] !== undefined)
+    throw invalidField('messages', 'is missing. Chat completions have the conversation in "messages"; "input" is for POST /v1/responses.');
   const parsed = toParsedChat(parseFields(bodySchema, body), body);
   if (!isLegacy) return parsed;
   return { ...parsed, request: { ...parsed.request, returnsOneCall: true }, options: { ...parsed.options, isLegacy } };

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { ChatMessage, ChatRequest, RequestToolServer } from '../../../core/chat/chat.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { toDocumentUrl } from '../../../shared/text/document-url.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
 import { approvalsByName, blocksByName } from '../../../shared/text/name-pattern.ts';
 import { longestTimerMs } from '../../../shared/async/timer-limits.ts';
+import { nearestWord } from '../../../shared/text/nearest-word.ts';
 import { hasMoreKeys } from './parse-fields.ts';
 
 /** Replacements in system prompts; frontends send about ten. */
@@ -27,27 +29,31 @@ const serverConfig = z.looseObject({
     .nullish(),
   public_headers: names.nullish(),
 });
-const serverSchema = z.looseObject({
-  url: z.string().max(2_048),
-  path: z.string().max(2_048).nullish(),
-  /** An object, or JSON or YAML text. */
-  openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
-  info: jsonObject.nullish(),
-  specs: z.array(jsonObject).max(limits.requestFunctions).nullish(),
-  auth_type: z
-    .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
-    .nullish(),
-  auth_name: z.string().max(256).nullish(),
-  key: z.string().nullish(),
-  headers: z.record(z.string(), z.string()).nullish(),
-  execution: z.enum(['browser', 'gateway']).nullish(),
-  config: serverConfig.nullish(),
-});
+const serverExample = 'such as {"url": "https://tools.example"}';
+const serverSchema = z.looseObject(
+  {
+    url: z.string().max(2_048),
+    path: z.string().max(2_048).nullish(),
+    /** An object, or JSON or YAML text. */
+    openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
+    info: jsonObject.nullish(),
+    specs: z.array(jsonObject).max(limits.requestFunctions).nullish(),
+    auth_type: z
+      .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
+      .nullish(),
+    auth_name: z.string().max(256).nullish(),
+    key: z.string().nullish(),
+    headers: z.record(z.string(), z.string()).nullish(),
+    execution: z.enum(['browser', 'gateway']).nullish(),
+    config: serverConfig.nullish(),
+  },
+  `must be an object ${serverExample}`,
+);
 const positive = z.number().int().positive();
 
 /** The gateway's own fields, whose shape is part of the schema of each dialect's body. They mean the same in every dialect. */
 export const gatewayFields = z.looseObject({
-  tool_servers: z.array(serverSchema).max(limits.toolServersPerRequest).nullish(),
+  tool_servers: z.array(serverSchema, `must be a list of objects ${serverExample}`).max(limits.toolServersPerRequest).nullish(),
   tool_ids: z.array(z.string().max(limits.toolIdCharacters)).max(limits.toolIds).nullish(),
   params: z
     .looseObject({
@@ -127,7 +133,53 @@ const steeringParams: ReadonlySet<string> = new Set([
   'custom_params',
 ]);
 
+/** Fields whose misspelling a request would not show: a backend gets what is unknown here, and mostly ignores it. */
+const guardedFields = ['tool_servers', 'tool_ids'];
+const guardedParams = ['function_calling', 'max_tool_rounds', 'tool_timeout_ms', 'resume_failed'];
+const guardedNames = [...guardedFields, ...guardedParams];
+
+/** @throws GatewayError `invalid_request` for a field of `params` at the top level, and for a misspelt one */
+function refuseMistakenNames(fields: object, prefix = ''): void {
+  for (const name in fields) {
+    if (prefix === '' && guardedParams.includes(name)) throw invalidField(name, `belongs into params. Send "params": {"${name}": …}.`);
+    if (guardedNames.includes(name)) continue;
+    const meant = guardedNames.find((known) => isMisspelt(name, known));
+    if (meant === undefined) continue;
+    throw invalidField(`${prefix}${name}`, `is not a field. Did you mean ${guardedParams.includes(meant) ? `params.${meant}` : meant}?`);
+  }
+}
+
+/** Parameters that every backend takes as numbers. */
+const numericParameters = [
+  'temperature',
+  'top_p',
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'presence_penalty',
+  'frequency_penalty',
+];
+
+/** Some frontends send numbers as text, and some backends take them. @throws GatewayError `invalid_request` for text that is none */
+function refuseWords(fields: object, prefix = ''): void {
+  for (const name of numericParameters) {
+    const value: unknown = (fields as JsonObject)[name];
+    if (typeof value !== 'string' || (value.trim() !== '' && Number.isFinite(Number(value)))) continue;
+    throw invalidField(`${prefix}${name}`, 'must be a number');
+  }
+}
+
+function isMisspelt(name: string, known: string): boolean {
+  const most = known.length > 10 ? 2 : 1;
+  return Math.abs(name.length - known.length) <= most && nearestWord(name, [known]).changes <= most;
+}
+
+/** @throws GatewayError `invalid_request` */
 export function toGatewayPart(body: GatewayFields): GatewayPart {
+  refuseMistakenNames(body);
+  refuseMistakenNames(body.params ?? {}, 'params.');
+  refuseWords(body);
+  refuseWords(body.params ?? {}, 'params.');
   return {
     toolServers: (body.tool_servers ?? []).map(toToolServer),
     toolIds: body.tool_ids ?? undefined,

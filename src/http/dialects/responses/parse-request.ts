@@ -24,6 +24,11 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
   const messages = withOneSystemPrompt([...instructionsOf(body), ...input.messages]);
   if (messages.length === 0 && input.decisions.length === 0) {
+    if (Array.isArray(wire['messages']))
+      throw invalidField(
+        'input',
+        'is missing. The Responses API has the messages in "input"; "messages" is for POST /v1/chat/completions.',
+      );
     const isMissing = body.input === undefined || body.input === null;
     throw invalidField('input', isMissing ? 'is missing; it must be text or a list of items' : 'must not be empty');
   }

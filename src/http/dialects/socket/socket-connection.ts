@@ -29,6 +29,8 @@ export type Credential =
   | { type: 'none'; token?: string };
 
 export interface ConnectionOptions {
+  /** Of the request that opened the socket: proxies log it, so it is not read. */
+  hasKeyInQuery: boolean;
   relay: BrowserRelay;
   chats: SocketChats;
   /** Undefined when the token is unknown. @throws GatewayError as `Authenticator.findByToken` */
@@ -54,6 +56,13 @@ const invalidFrames = 20;
 export function serveConnection(socket: WebSocket, credential: Credential, options: ConnectionOptions): void {
   new SocketConnection(socket, credential, options).begin();
 }
+
+/** Reasons for closing have at most 123 bytes (RFC 6455, section 5.5). */
+const authFrame = '{"type":"auth","data":{"token":"<key>"}}';
+const noFrame = `No key arrived in time. Send it as a header, or in a first frame ${authFrame}.`;
+const keyInQuery = `A key in the query is not read. Send it in a first frame ${authFrame}.`;
+const notAuth = `The first frame must be ${authFrame}.`;
+const unknownKey = 'This key is not valid here. Administrators create keys on the page Keys, or with POST /api/keys.';
 
 class SocketConnection {
   readonly #socket: WebSocket;
@@ -94,7 +103,7 @@ class SocketConnection {
       onFailure,
       signal: this.#closed.signal,
     });
-    this.#authTimer = setTimeout(() => this.#end(4401, 'No auth frame arrived in time.'), limits.socketAuthTimeoutMs);
+    this.#authTimer = setTimeout(() => this.#end(4401, options.hasKeyInQuery ? keyInQuery : noFrame), limits.socketAuthTimeoutMs);
     // There is no notification when a key expires or another process deletes it, so poll.
     this.#keyTimer = setInterval(() => void this.#requireKey(), pingIntervalMs);
     this.#keyTimer.unref();
@@ -109,7 +118,7 @@ class SocketConnection {
     this.#socket.on('close', () => this.#cleanUp());
     const credential = this.#credential;
     if (credential.type === 'none') return;
-    if (credential.type === 'refused') return this.#end(4401, 'The key is not known here.');
+    if (credential.type === 'refused') return this.#end(4401, unknownKey);
     if (credential.type === 'open') this.#key.useOpenMode(credential.findCaller);
     else this.#key.useToken(credential.token, credential.caller);
     void this.#open(credential.caller);
@@ -206,14 +215,14 @@ class SocketConnection {
   }
 
   async #authenticate(parsed: ParsedFrame): Promise<void> {
-    if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return this.#end(4401, 'The first frame must be auth with a token.');
+    if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return this.#end(4401, notAuth);
     const { sessionId, user } = parsed.frame;
     const token = parsed.frame.token ?? (this.#credential.type === 'none' ? this.#credential.token : undefined);
     this.#frames.pause();
     const known = token === undefined ? undefined : await this.#key.authenticate(token, user);
     if (this.#isOver) return;
     if (known?.type === 'failed') return this.#end(known.code, known.reason);
-    if (token === undefined || known?.type !== 'known') return this.#end(4401, 'The key is not known here.');
+    if (token === undefined || known?.type !== 'known') return this.#end(4401, unknownKey);
     this.#key.useToken(token, known.caller);
     await this.#open(known.caller, sessionId);
   }

@@ -19,7 +19,7 @@ import {
 } from '../../pages/connect-page.ts';
 import type { Page } from '../../pages/page.ts';
 import { parseInput } from '../../parse-input.ts';
-import { publicAddress } from '../../public-address.ts';
+import { publicAddress, publicPath } from '../../public-address.ts';
 import { givenKey } from './credentials.ts';
 import { loginIn } from './login.ts';
 
@@ -62,7 +62,7 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     if (logins === undefined || !hasToken(caller)) return undefined;
     const login = loginIn(request.headers, publicAddress(request.headers, publicUrl));
     const found = login === undefined ? undefined : (await logins.tokenOf(login))?.caller;
-    const path = `/login?return_to=${encodeURIComponent(`/connect/${request.params.link}`)}`;
+    const path = `${publicPath(publicUrl)}/login?return_to=${encodeURIComponent(`/connect/${request.params.link}`)}`;
     return { path, isThem: found?.id === caller.id, ...(found?.person !== undefined && { person: found.person }) };
   }
 

@@ -28,6 +28,7 @@ const keyShape = z
     name: z.string(),
     role: z.enum(['admin', 'user']),
     origin: z.enum(['environment', 'database']),
+    first_characters: z.string().nullable(),
     created_at: isoTime.nullable(),
     expires_at: isoTime.nullable(),
     models: z.array(z.string()).nullable(),

@@ -140,6 +140,7 @@ const fixedKey: JsonObject = {
   name: 'TOOLWHARF_ADMIN_KEY',
   role: 'admin',
   origin: 'environment',
+  first_characters: null,
   created_at: null,
   expires_at: null,
   models: null,
@@ -150,12 +151,25 @@ const fixedKey: JsonObject = {
 };
 
 /** A restriction that the key does not have is `null`. Times are ISO dates. */
-function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits, totalLimits, people: rule }: KeyRecord): JsonObject {
+function toWire({
+  id,
+  name,
+  role,
+  beginning,
+  createdAt,
+  expiresAt,
+  models,
+  tools,
+  limits,
+  totalLimits,
+  people: rule,
+}: KeyRecord): JsonObject {
   return {
     id,
     name,
     role,
     origin: 'database',
+    first_characters: beginning ?? null,
     created_at: new Date(createdAt).toISOString(),
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     models: models ?? null,

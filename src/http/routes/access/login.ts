@@ -7,7 +7,7 @@ import { cookieNameAt } from '../../../shared/secrets/browser-secrets.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
 import { cookie, cookiesIn, leavingCookie } from './cookies.ts';
 import { installFormPages, originsOf, seeOther } from '../form-pages.ts';
-import { publicAddress } from '../../public-address.ts';
+import { publicAddress, publicPath } from '../../public-address.ts';
 import { queryOf } from './query-of.ts';
 import { returnPath } from './return-path.ts';
 
@@ -74,7 +74,7 @@ const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string
   { required, publicUrl },
 ) => {
   installFormPages(pages, { not_found: 'There is no sign-in here', forbidden: 'Not signed in', conflict: 'Not signed in' }, [
-    { href: '/', text: 'Back to the console' },
+    { href: `${publicPath(publicUrl)}/`, text: 'Back to the console' },
   ]);
 
   pages.get('/login', async (request, reply) => {
@@ -98,7 +98,7 @@ const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string
     const answer = queryOf(request);
     const found = required();
     // Signed out at the provider, which leads back to the same address.
-    if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, '/');
+    if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, `${publicPath(publicUrl)}/`);
     const address = publicAddress(request.headers, publicUrl);
     const name = found.cookieName(answer.get('state') ?? '', address);
     const { login, returnTo, caller } = await found.finish(answer, {
@@ -107,14 +107,9 @@ const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string
     });
     request.log.info({ caller_id: caller.id }, 'signed in');
     const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
-    return seeOther(reply, `${pathIn(publicUrl)}${returnTo}`, [cookie({ name, value: '' }, { address }), kept]);
+    return seeOther(reply, publicPath(publicUrl) + returnTo, [cookie({ name, value: '' }, { address }), kept]);
   });
 };
-
-/** What a proxy in front of the gateway takes off the paths of requests. */
-function pathIn(publicUrl: string | undefined): string {
-  return publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '');
-}
 
 /** The secret of whoever is signed in in this browser. */
 export function loginIn(headers: IncomingHttpHeaders, address: string | undefined): string | undefined {

@@ -3,6 +3,7 @@ import type { WebSocket } from '@fastify/websocket';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import { droppedUpgrade, type UpgradeWatch } from '../../../core/upgrades.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
@@ -29,6 +30,7 @@ export interface SocketRouteOptions {
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
   allowedOrigins: readonly string[];
   /** `PUBLIC_URL`. */
+  upgrades: UpgradeWatch;
   publicUrl?: string | undefined;
   pingIntervalMs: number;
   /** Milliseconds since 1970. */
@@ -82,12 +84,18 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
       if (credential.type === 'refused' && tokenOf(request.headers) !== undefined) throw invalidKey(true);
       credentials.set(request, credential);
     },
-    handler: () => {
+    handler: ({ headers }) => {
+      // A browser sends it with each websocket, and proxies that drop the upgrade leave it.
+      if (headers['sec-websocket-key'] !== undefined) {
+        options.upgrades.isDropped = true;
+        throw new GatewayError('invalid_request', `${droppedUpgrade.problem}. ${droppedUpgrade.cure}`, { status: 426 });
+      }
       throw new GatewayError('invalid_request', `${path} speaks WebSocket: connect with ws:// or wss:// and the subprotocol ${protocol}.`, {
         status: 426,
       });
     },
     wsHandler: (socket, request) => {
+      options.upgrades.isDropped = false;
       const credential = credentials.get(request) ?? { type: 'refused' };
       if (credential.type === 'none') anonymous.admit(socket, addressOwner(request.ip));
       let callerWithSlot: string | undefined;
@@ -98,6 +106,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
       serveConnection(socket, credential, {
         ...options,
         chats,
+        hasKeyInQuery: keyInQuery.test(request.url),
         headers: request.headers,
         rawHeaders: request.raw.rawHeaders,
         log: request.log,
@@ -111,6 +120,9 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     },
   });
 };
+
+/** As people pass one where the API of browsers takes no header. */
+const keyInQuery = /[?&](?:access_?token|token|api_?key|key|authorization)=./i;
 
 async function registerWebsocket(app: FastifyInstance): Promise<void> {
   // By default Node treats every request with an `Upgrade` header as an upgrade, also `h2c` of curl and Java, without its HTTP timeouts.

@@ -40,10 +40,14 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
       const { headers, document } = renderPage(messagePage('The console is not installed', found.message));
       return reply.code(found.status).headers(headers).send(document);
     }
-    const etag = `"${found.shell}"`;
+    const depth = depthOf(request.url);
+    const etag = `"${found.shell}${depth === 0 ? '' : `-${depth}`}"`;
     reply.headers(consoleHeaders).header('etag', etag);
     if (request.headers['if-none-match']?.includes(etag) === true) return reply.code(304).send();
-    return sendFile(request, reply, new URL('shell.html', found.url));
+    const shell = new URL('shell.html', found.url);
+    if (depth === 0) return sendFile(request, reply, shell);
+    const text = await readFile(shell, 'utf8');
+    return reply.send(text.replaceAll('"console/assets/', `"${'../'.repeat(depth)}console/assets/`));
   }
 
   app.get('/', async (request, reply) => {
@@ -79,6 +83,11 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
     return sendFile(request, reply, new URL(file, url));
   });
 };
+
+/** The page names its files relative to its own address, because a proxy may serve the gateway below a path that it takes out of requests. */
+function depthOf(url: string): number {
+  return Math.max(0, (url.split('?', 1)[0] ?? '/').split('/').length - 2);
+}
 
 /** In the smallest form that the client takes. */
 async function sendFile(request: FastifyRequest, reply: FastifyReply, url: URL): Promise<FastifyReply> {

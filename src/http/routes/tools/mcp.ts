@@ -49,6 +49,11 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
     if (origin !== undefined)
       throw new GatewayError('forbidden', `The page ${origin} may not call /mcp. Name its origin in CORS_ALLOW_ORIGIN.`);
     reply.header(gatewayHeader, gatewayId);
+    if (method === 'GET' && request.headers.accept?.includes('text/html') === true)
+      throw new GatewayError(
+        'method_not_allowed',
+        'This is the address for MCP clients, which POST to it (Streamable HTTP). The console is at /.',
+      );
     if (Array.isArray(body) || isDeeperThan(body, limits.jsonDepth))
       throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
     await turns.take(caller.id);

@@ -1,4 +1,4 @@
-import { registerHooks } from 'node:module';
+import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { waitAtMost } from '../../../shared/async/wait-for.ts';
@@ -41,21 +41,40 @@ export async function loadModule(
     });
     return { path, exports: { ...(exports as object) }, sources };
   } catch (error) {
-    throw new Error(describeLoadError(error, path), { cause: error });
+    throw new Error(describeLoadError(error, path, sources), { cause: error });
   } finally {
     end();
   }
 }
 
-/** Node.js puts the position of a syntax error into the stack for TypeScript; for JavaScript it only knows the file. */
-function describeLoadError(error: unknown, path: string): string {
+/** `sources`: the files that were read. */
+function describeLoadError(error: unknown, path: string, sources: ReadonlyMap<string, string>): string {
   if (!(error instanceof Error)) return `${path}: ${messageOfThrown(error)}`;
   const message = (error.message.split('\n')[0] ?? '').replaceAll(/\?toolwharf-load=\d+/g, '');
-  const { url, line } = (error instanceof SyntaxError && /^(?<url>file:\/\/[^\n]*?):(?<line>\d+)\n/.exec(error.stack ?? '')?.groups) || {};
+  const { url, line } = (error instanceof SyntaxError && (placeIn(error) ?? findSyntaxError(sources))) || {};
   if (url === undefined) return `${path}: ${message}`;
   const file = fileURLToPath(url);
   // The error may be in a file that the module imports.
   return file === path ? `${path}:${line}: ${message}` : `${path}: ${file}:${line}: ${message}`;
+}
+
+/** Where a syntax error is, which Node.js writes into the stack for TypeScript only. */
+function placeIn({ stack = '' }: SyntaxError): { url: string; line: string } | undefined {
+  const { url, line } = /^(?<url>file:\/\/[^\n]*?):(?<line>\d+)\n/.exec(stack)?.groups ?? {};
+  return url === undefined || line === undefined ? undefined : { url, line };
+}
+
+/** Reads JavaScript as TypeScript, for the place of its error. */
+function findSyntaxError(sources: ReadonlyMap<string, string>): { url: string; line: string } | undefined {
+  for (const [path, source] of sources) {
+    try {
+      stripTypeScriptTypes(source, { sourceUrl: pathToFileURL(path).href });
+    } catch (error) {
+      const place = error instanceof SyntaxError ? placeIn(error) : undefined;
+      if (place !== undefined) return place;
+    }
+  }
+  return undefined;
 }
 
 /** One fresh import of a module and of the files in its folder that it imports. */

@@ -171,6 +171,7 @@ function withoutSecrets({ operation, tool }: McpFunction, mask: SecretMask): Mcp
 
 /** Without the path, which may be secret: it would appear in the warnings of every chat. */
 function otherCure(url: string): string {
-  const cure = 'Register the address of its MCP endpoint, such as https://mcp.example/mcp';
-  return `The first request was a POST to the path of its address at ${new URL(url).origin}. ${cure}. Set the type to openapi for a server with an OpenAPI document`;
+  const endpoint =
+    'Register the address of its MCP endpoint, such as https://mcp.example/mcp; older servers that speak only SSE have it at /sse';
+  return `The first request was a POST to the path of its address at ${new URL(url).origin}. ${endpoint}. Set the type to openapi for a server with an OpenAPI document`;
 }

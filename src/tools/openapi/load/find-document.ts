@@ -155,6 +155,13 @@ function explain(misses: readonly Miss[], usual: DocumentPlace, isThorough: bool
   const error = isMissing && isTelling ? ofItself : ofUsual;
   if (error === undefined) return ofItself ?? new NoDocument(`${usual.address} could not be asked.`);
   if (!(error instanceof NoDocument) || !isThorough) return error;
-  const cure = 'The usual paths of frameworks were tried too. Set "path" to the path of the document, such as "documentation/json".';
-  return new NoDocument(`${error.message} ${cure}`, { cause: error });
+  const mcp = isMcpAddress(usual.url) ? 'By its address this is an MCP server: set "type" to "mcp". ' : '';
+  const cure = `${mcp}The usual paths of frameworks were tried too. Set "path" to the path of the document, such as "documentation/json"`;
+  const otherType = mcp === '' ? ', or "type" to "mcp" for an MCP server.' : '.';
+  return new NoDocument(`${error.message} ${cure}${otherType}`, { cause: error });
+}
+
+/** The usual paths of MCP endpoints. */
+function isMcpAddress(url: string): boolean {
+  return /\/(?:mcp|sse)\/?$/.test(new URL(url).pathname);
 }

@@ -82,7 +82,7 @@ it('a broken file keeps the old version and says once what is wrong', async () =
   await opened.folder.reload();
   await opened.folder.reload();
   expect(await (await run())()).toBe('old');
-  expect(opened.told('error')).toEqual(["/a.js: Unexpected token ';' (its last good version stays in use)"]);
+  expect(opened.told('error')).toEqual(["/a.js:2: Unexpected token ';' (its last good version stays in use)"]);
   opened.disk.write({ 'a.js': answering('mended') });
   await opened.folder.reload();
   expect(await (await run())()).toBe('mended');
