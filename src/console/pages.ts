@@ -29,6 +29,13 @@ export const pages: readonly ConsolePage[] = [
     load: async () => ({ Page: (await import('./pages/models/models-page.tsx')).ModelsPage }),
   },
   {
+    path: '/console/connect',
+    title: 'Connect a program',
+    icon: 'link',
+    group: 'use',
+    load: async () => ({ Page: (await import('./pages/connect/connect-page.tsx')).ConnectPage }),
+  },
+  {
     path: '/console/runs',
     routes: ['/console/runs', '/console/runs/:id'],
     title: 'Runs',
