@@ -370,6 +370,7 @@ describeInChromium('a pasted configuration or command', () => {
     const servers = {
       lights: { type: 'http', url: one.url },
       sails: { url: two, headers: { 'X-Team': 'harbour' } },
+      down: { url: 'http://127.0.0.1:9/mcp' },
       files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv'], env: { TOKEN: '${input:token}' } },
     };
     await paste(page, JSON.stringify({ mcpServers: servers }, null, 2));

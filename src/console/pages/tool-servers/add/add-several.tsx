@@ -29,9 +29,10 @@ export function AddSeveral({ servers, field, onClose, onAdded }: AddSeveralProps
   const remote = servers.filter((server) => server.kind === 'remote');
   const commands = servers.filter((server): server is CommandServer => server.kind === 'command');
   const { states, set } = useDiscoveries(remote);
-  const [left, setLeft] = useState<ReadonlySet<number>>(new Set());
+  const [choices, setChoices] = useState<ReadonlyMap<number, boolean>>(new Map());
   const [isAdding, setAdding] = useState(false);
-  const chosen = remote.flatMap((server, index) => (left.has(index) || states[index]?.isAdded === true ? [] : [{ server, index }]));
+  const isChosen = (index: number): boolean => choices.get(index) ?? isUsable(states[index]);
+  const chosen = remote.flatMap((server, index) => (isChosen(index) && states[index]?.isAdded !== true ? [{ server, index }] : []));
   const isChecking = remote.some((_, index) => states[index] === undefined);
   const add = async (): Promise<void> => {
     setAdding(true);
@@ -73,8 +74,8 @@ export function AddSeveral({ servers, field, onClose, onAdded }: AddSeveralProps
             key={`${server.id} ${server.url}`}
             server={server}
             state={states[index]}
-            isChosen={!left.has(index)}
-            onChoose={(isChosen) => setLeft(isChosen ? without(left, index) : new Set([...left, index]))}
+            isChosen={isChosen(index)}
+            onChoose={(choice) => setChoices(new Map([...choices, [index, choice]]))}
           />
         ))}
         {commands.length > 0 && <CommandView servers={commands} />}
@@ -83,8 +84,10 @@ export function AddSeveral({ servers, field, onClose, onAdded }: AddSeveralProps
   );
 }
 
-function without(indices: ReadonlySet<number>, index: number): ReadonlySet<number> {
-  return new Set([...indices].filter((other) => other !== index));
+/** A server that does not work is only added if a person says so. */
+function isUsable(state: State | undefined): boolean {
+  const report = state?.discovery?.report;
+  return state === undefined || (report !== undefined && (report.ok || report.credential !== undefined));
 }
 
 function connectionOf({ id, url, headers, key }: RemoteServer, discovery: Discovery | undefined): object {

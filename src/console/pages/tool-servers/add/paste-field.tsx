@@ -27,7 +27,7 @@ export function PasteField({ typed, reason, onType }: PasteFieldProps): JSX.Elem
       />
       <span class="about" role="status">
         {reason ??
-          'The URL of a server, of its OpenAPI document, or of an MCP endpoint. Or the mcpServers JSON of another program, or a command such as npx ….'}
+          'The URL of a server, of its OpenAPI document, or of an MCP endpoint. Or the mcpServers JSON of another program, or a command that starts a server (npx, uvx, docker).'}
       </span>
     </label>
   );
