@@ -1,5 +1,5 @@
 import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
-import { endCauseOf } from '../core/runs/end-cause.ts';
+import { endCauseOf, isEndedByGateway } from '../core/runs/end-cause.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
@@ -98,10 +98,13 @@ export function launchRun(
   }
 
   function onFailure(error: unknown): Promise<void> | undefined {
+    if (repeat === undefined || suspension?.isSuspended === true) return undefined;
+    // Its tasks go on.
+    if (isEndedByGateway(signal)) return repeat.keep();
     const cause = endCauseOf(error, signal);
     // Nobody repeats a request that they have cancelled or left.
     const mayComeAgain = cause.type === 'error' && cause.error.code !== 'run_cancelled';
-    return mayComeAgain && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
+    return repeat.forgetTasks().then(() => (mayComeAgain ? repeat.keep() : undefined));
   }
 
   function onRunEnd(ending: RunEnding): void {

@@ -106,6 +106,7 @@ export async function composeApprovals(
     store,
     keyOf: createRepeatKeys(secret),
     bounds: { maxRunCharacters: waitingRunCharacters, maxOfCaller: retriedRunsPerCaller, maxCharacters: waitingRunsCharacters },
+    callMs: config.toolTotalTimeoutMs,
     now,
     newId,
     onFault: (error) =>

@@ -83,6 +83,8 @@ it('answers are as the document says, on every route', async () => {
   await call('GET /api/settings', { key: '' });
   const anthropic = { headers: { 'anthropic-version': '2023-06-01' } };
   await call('GET /v1/models', anthropic);
+  expect((await call('GET /v1/models', { url: '/v1/models?limit=1001', ...anthropic })).status).toBe(400);
+  expect((await call('POST /mcp')).status).toBe(415);
   await call('GET /v1/models/{id}', { url: '/v1/models/model' });
   await call('GET /v1/models/{id}', { url: '/v1/models/model', ...anthropic });
   expect((await call('GET /v1/models/{id}', { url: '/v1/models/none' })).status).toBe(404);
