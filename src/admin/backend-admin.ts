@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
 import type { BackendConfig, BackendOrigin } from '../core/models/backend-config.ts';
-import type { BackendVerification } from '../core/models/backend-report.ts';
+import type { BackendVerification, ModelFacts } from '../core/models/backend-report.ts';
 import { isJsonObject, type JsonObject } from '../shared/json/json.ts';
 import type { MaybePromise } from '../shared/async/maybe-promise.ts';
 import { toBackendWire, withoutShownOnly, type BackendState } from './backend-wire.ts';
@@ -19,6 +19,8 @@ interface BackendAdminOptions {
   parse: (value: unknown, origin: BackendOrigin, taken: ReadonlySet<string>) => BackendConfig;
   /** What the backends answered last, of all in the catalog. */
   states: () => Promise<(BackendState & { name: string })[]>;
+  /** What the last list of a backend says about its models. */
+  factsOf: (name: string) => Promise<readonly ModelFacts[]>;
   verify: (backend: BackendConfig, signal: AbortSignal) => Promise<BackendVerification>;
 }
 
@@ -35,9 +37,11 @@ export interface BackendAdmin {
   delete(id: string): Promise<void>;
   /** Asks each server for its models now. @throws GatewayError `not_found` */
   verify(id: string, signal: AbortSignal): Promise<BackendVerification>;
+  /** The same for an entry, which is not stored. @throws GatewayError `invalid_request` */
+  verifyEntry(value: unknown, signal: AbortSignal): Promise<BackendVerification>;
 }
 
-export function createBackendAdmin({ entries, parse, states, verify }: BackendAdminOptions): BackendAdmin {
+export function createBackendAdmin({ entries, parse, states, factsOf, verify }: BackendAdminOptions): BackendAdmin {
   /** Serializes changes, so that each merge sees the result of the previous one. */
   const inTurn = pLimit(1);
 
@@ -60,7 +64,7 @@ export function createBackendAdmin({ entries, parse, states, verify }: BackendAd
       const reports = new Map((await states()).map((report) => [report.name, report]));
       return (await entries.list()).map((backend) => toBackendWire(backend, reports.get(backend.name)));
     },
-    read: show,
+    read: async (id) => ({ ...(await show(id)), model_details: (await factsOf(id)).map((facts) => ({ ...facts })) }),
     create: (value) =>
       inTurn(async () => {
         const known = await entries.list();
@@ -84,6 +88,7 @@ export function createBackendAdmin({ entries, parse, states, verify }: BackendAd
       }),
     delete: (id) => inTurn(() => entries.delete(id)),
     verify: async (id, signal) => verify(await find(id), signal),
+    verifyEntry: async (value, signal) => verify(parse(withoutShownOnly(value), 'api', new Set()), signal),
   };
 }
 

@@ -12,7 +12,17 @@ export interface BackendState {
 }
 
 /** Fields of an answer that are no part of the entry; ignored when a client sends an answer back. */
-const shownOnly = new Set(['has_key', 'origin', 'optional', 'unreadable_secrets', 'state', 'model_count', 'fault', 'warnings']);
+const shownOnly = new Set([
+  'has_key',
+  'origin',
+  'optional',
+  'unreadable_secrets',
+  'state',
+  'model_count',
+  'model_details',
+  'fault',
+  'warnings',
+]);
 
 /** An entry as every endpoint shows it: instead of secrets `has_key` and the names of the headers. Sending it back unchanged changes nothing. */
 export function toBackendWire(backend: BackendConfig, report: BackendState | undefined): JsonObject {

@@ -20,6 +20,22 @@ export const pages: readonly ConsolePage[] = [
     load: async () => ({ Page: (await import('./pages/tool-servers/tool-servers-page.tsx')).ToolServersPage }),
   },
   {
+    path: '/console/models',
+    routes: ['/console/models', '/console/models/:id'],
+    title: 'Models',
+    icon: 'cube',
+    group: 'use',
+    isForAdministrators: true,
+    load: async () => ({ Page: (await import('./pages/models/models-page.tsx')).ModelsPage }),
+  },
+  {
+    path: '/console/connect',
+    title: 'Connect a program',
+    icon: 'link',
+    group: 'use',
+    load: async () => ({ Page: (await import('./pages/connect/connect-page.tsx')).ConnectPage }),
+  },
+  {
     path: '/console/runs',
     routes: ['/console/runs', '/console/runs/:id'],
     title: 'Runs',

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
-import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
@@ -54,7 +54,7 @@ async function siteWith(answer: (path: string, request: IncomingMessage) => Answ
 
 async function paste(page: Page, text: string): Promise<void> {
   await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
-  await page.getByLabel('Paste the URL of an OpenAPI or MCP server').focus();
+  await page.getByLabel(/^Paste the URL/).focus();
   await page.keyboard.press('Control+V');
 }
 
@@ -214,7 +214,7 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('button', { name: 'Add a tool server' }).click();
     const dialog = page.getByRole('dialog');
     const field = dialog.getByRole('textbox', { name: /^URL/ });
-    for (const text of ['ftp://example.com', 'htp://127.0.0.1', 'npx -y some-server', 'my server', 'http://']) {
+    for (const text of ['ftp://example.com', 'htp://127.0.0.1', 'my server', 'http://']) {
       await field.fill(text);
       await dialog.getByText('Enter an http:// or https:// URL').waitFor();
       expect(await dialog.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
@@ -357,5 +357,68 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('tab', { name: 'Request' }).click();
     expect(await findBarriers(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  });
+});
+
+describeInChromium('a pasted configuration or command', () => {
+  it('adds the servers at URLs, and gives the lines for those that are programs', async () => {
+    const one = await mcpHttpServer([toolOf('look')], { onCall: () => textResult('a lighthouse') });
+    const two = await siteWith((path, { headers }) =>
+      path === '/openapi.json' && headers['x-team'] === 'harbour' ? { body: documentWith('sail') } : { status: 404, body: {} },
+    );
+    const { page, it, gateway } = await desk();
+    const servers = {
+      lights: { type: 'http', url: one.url },
+      sails: { url: two, headers: { 'X-Team': 'harbour' } },
+      down: { url: 'http://127.0.0.1:9/mcp' },
+      files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv'], env: { TOKEN: '${input:token}' } },
+    };
+    await paste(page, JSON.stringify({ mcpServers: servers }, null, 2));
+    const shown = page.getByRole('dialog', { name: 'Add tool servers' });
+    await shown.locator('summary', { hasText: '1 function' }).nth(1).waitFor();
+    await shown.getByText('in the gateway’s environment first.').waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await shown.getByRole('button', { name: 'Copy code' }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+      'tool_servers:\n  - id: files\n    type: mcp\n    command: npx\n    args: ["-y", "@modelcontextprotocol/server-filesystem", "/srv"]\n    env:\n      TOKEN: "${TOKEN}"',
+    );
+    await shown.getByRole('button', { name: 'Add 2 servers' }).click();
+    await shown.getByText('added', { exact: true }).nth(1).waitFor();
+    await shown.getByRole('button', { name: 'Done' }).click();
+    const headers = { 'x-api-key': gateway.app.startKey ?? '' };
+    const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as { data: JsonObject[] };
+    expect(data.map(({ id, type, url }) => [id, type, url])).toEqual(
+      expect.arrayContaining([
+        ['lights', 'mcp', one.url],
+        ['sails', 'openapi', two],
+      ]),
+    );
+    expect(JSON.stringify(data)).not.toContain('server-filesystem');
+    expect(it.faults).toEqual([]);
+  });
+
+  it('prefills the key of a single server, and takes its name', async () => {
+    const site = await siteWith((path, { headers }) => {
+      if (headers.authorization !== 'Bearer right-key') return { status: 401, body: { error: 'who are you?' } };
+      return path === '/openapi.json' ? { body: documentWith('look') } : undefined;
+    });
+    const { page, gateway } = await desk();
+    await paste(page, JSON.stringify({ servers: { harbour: { url: site, headers: { Authorization: 'Bearer right-key' } } } }));
+    await page.getByRole('button', { name: 'Add 1 function' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    expect(page.url()).toBe(`${gateway.url}/console/tool-servers/harbour`);
+  });
+
+  it('says of a command that the file starts it, and starts nothing', async () => {
+    const { page, it, gateway } = await desk();
+    await paste(page, 'uvx mcp-server-git --repository /srv/repository');
+    await page.getByText('Only the gateway’s own file may start programs.').waitFor();
+    expect(await page.getByRole('dialog').locator('pre').innerText()).toContain('id: git');
+    expect(await page.getByRole('dialog').getByRole('button', { name: /^Add/ }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Done' }).click();
+    const headers = { 'x-api-key': gateway.app.startKey ?? '' };
+    const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as { data: JsonObject[] };
+    expect(data.map(({ id }) => id)).toEqual(['time']);
+    expect(it.faults).toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ interface Visit {
   ids: Readonly<Record<string, string>>;
 }
 
-const nowhere = { chats: 'nowhere', 'tool-servers': 'nowhere', runs: 'nowhere' };
+const nowhere = { chats: 'nowhere', models: 'nowhere', 'tool-servers': 'nowhere', runs: 'nowhere' };
 
 async function startGateway(): Promise<FreshGateway> {
   const gateway = await freshGateway();

@@ -50,7 +50,7 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('button', { name: 'New key' }).click();
     expect(await page.getByLabel('A program or a person').isDisabled()).toBe(true);
     await page.getByRole('button', { name: 'Create key' }).click();
-    const made = await page.locator('.keys-made').innerText();
+    const made = await page.locator('.new-key').innerText();
     expect(made).toMatch(/^sk-tw-/);
     await page.getByRole('button', { name: 'Copy base URL' }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${gateway.url}/v1`);
@@ -88,7 +88,7 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('group', { name: 'Tools' }).getByLabel('mail').check();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.getByRole('button', { name: 'Create key' }).click();
-    expect(await page.locator('.keys-made').innerText()).toMatch(/^sk-tw-/);
+    expect(await page.locator('.new-key').innerText()).toMatch(/^sk-tw-/);
     await page.getByRole('button', { name: 'Done' }).click();
     await page
       .getByRole('row', { name: /Open WebUI/ })

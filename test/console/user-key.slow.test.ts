@@ -26,7 +26,15 @@ describeInChromium('a user’s key', () => {
     const { page } = await openAsUser('/');
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
-    expect(await links.allInnerTexts()).toEqual(['Chat', 'Runs', 'Your accounts', 'Connected programs', 'Presets', 'Usage']);
+    expect(await links.allInnerTexts()).toEqual([
+      'Chat',
+      'Connect a program',
+      'Runs',
+      'Your accounts',
+      'Connected programs',
+      'Presets',
+      'Usage',
+    ]);
 
     await using open = await freshGateway();
     await using it = await openPage(open.url);
@@ -35,23 +43,27 @@ describeInChromium('a user’s key', () => {
     expect(await all.count()).toBe(pages.length);
   });
 
-  it.each(['/console/tool-servers', '/console/tool-servers/time', '/console/keys', '/console/health', '/console/settings'])(
-    'is told that %s is for administrators, and sees only a button to use another key',
-    async (path) => {
-      const { page, faults } = await openAsUser(path);
-      const main = page.getByRole('main');
-      await main.getByRole('heading', { name: 'For administrators only' }).waitFor();
-      await main.getByText('You don’t have access to this page').waitFor();
-      expect(await main.getByRole('button').allInnerTexts()).toEqual(['Use another key']);
-      expect(await findFaultsInAllLooks(page)).toEqual([]);
-      await main.getByRole('button', { name: 'Use another key' }).click();
-      await page.getByLabel('Key', { exact: true }).fill(adminKey);
-      await page.getByRole('button', { name: 'Use this key' }).click();
-      await main.getByRole('heading', { name: 'For administrators only' }).waitFor({ state: 'detached' });
-      await main.getByRole('heading', { level: 1 }).waitFor();
-      expect(faults).toEqual([]);
-    },
-  );
+  it.each([
+    '/console/tool-servers',
+    '/console/tool-servers/time',
+    '/console/models',
+    '/console/keys',
+    '/console/health',
+    '/console/settings',
+  ])('is told that %s is for administrators, and sees only a button to use another key', async (path) => {
+    const { page, faults } = await openAsUser(path);
+    const main = page.getByRole('main');
+    await main.getByRole('heading', { name: 'For administrators only' }).waitFor();
+    await main.getByText('You don’t have access to this page').waitFor();
+    expect(await main.getByRole('button').allInnerTexts()).toEqual(['Use another key']);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await main.getByRole('button', { name: 'Use another key' }).click();
+    await page.getByLabel('Key', { exact: true }).fill(adminKey);
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await main.getByRole('heading', { name: 'For administrators only' }).waitFor({ state: 'detached' });
+    await main.getByRole('heading', { level: 1 }).waitFor();
+    expect(faults).toEqual([]);
+  });
 
   it('asks for nothing that it may not see, on any page', async () => {
     const it = await openAsUser('/');

@@ -40,6 +40,7 @@ export function composeAdmin({ config }: AppContext, { storage, tools, models, s
       entries: backends,
       parse: parseBackend,
       states: () => models.backends(),
+      factsOf: (name) => models.factsOf(name),
       verify: (backend, signal) => verifyBackend(backend, createModelLister(config, { send, signal })(backend)),
     }),
     findUnknown: createPresetValidator({ presets, models, tools: catalog }),

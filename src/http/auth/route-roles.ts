@@ -139,6 +139,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'DELETE /api/presets/:id': 'admin-change',
   'GET /api/backends': 'admin-read',
   'POST /api/backends': 'admin-change',
+  'POST /api/backends/verify': 'admin-change',
   'GET /api/backends/:id': 'admin-read',
   'PATCH /api/backends/:id': 'admin-change',
   'DELETE /api/backends/:id': 'admin-change',

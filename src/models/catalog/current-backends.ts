@@ -15,5 +15,6 @@ export function withCurrentBackends(catalog: ChangeableCatalog, current: () => M
     list: async (signal, caller) => (await upToDate()).list(signal, caller),
     loaded: async (signal) => (await upToDate()).loaded(signal),
     backends: async () => (await upToDate()).backends(),
+    factsOf: async (backend) => (await upToDate()).factsOf(backend),
   };
 }

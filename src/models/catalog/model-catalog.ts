@@ -1,9 +1,11 @@
 import { isModelAllowed } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { ModelFacts } from '../../core/models/backend-report.ts';
 import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 import type { CatalogBackend, SilentAddress } from './catalog-backend.ts';
 import { BackendModels, type ListFault } from './backend-models.ts';
+import { statedContext, toModelFacts } from './model-facts.ts';
 import { picturesForModel } from './tool-pictures.ts';
 import { RefusalMemory } from '../remedies/refusal-memory.ts';
 import { waitUnlessAborted } from '../../shared/async/wait-for.ts';
@@ -32,6 +34,8 @@ interface BackendReport {
 export type ModelCatalog = ModelFinder & {
   /** The state of every backend, from lists that are at most `modelListTtlMs` old. */
   backends(): Promise<BackendReport[]>;
+  /** What the last list of a backend says about its models. Empty if it cannot be listed, or there is no such backend. */
+  factsOf(backend: string): Promise<ModelFacts[]>;
   /** The models that are loaded. A backend that does not answer has none. */
   loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]>;
 };
@@ -112,6 +116,13 @@ class BackendsCatalog implements ChangeableCatalog {
       if (silent.length === 0) return { name, state: 'ok', models: records.size, ...optional };
       return { name, state: 'partly_unreachable', models: records.size, ...optional, error: silent.map(toSentence).join(' ') };
     });
+  }
+
+  async factsOf(name: string): Promise<ModelFacts[]> {
+    await this.#refreshDue();
+    const { source, records } = this.#backends.find((backend) => backend.source.name === name) ?? {};
+    if (source === undefined || records === undefined) return [];
+    return [...records.values()].map((record) => toModelFacts(record, publicId(source, record.id)));
   }
 
   async #refreshDue(): Promise<void> {
@@ -260,12 +271,11 @@ function nativeToolsOf(record: ModelRecord): FoundModel['nativeTools'] {
   return record.capabilities.includes('tools') ? 'yes' : 'no';
 }
 
-/** The names of the context length in lists (Ollama, OpenRouter, vLLM, llama.cpp). A local model may be loaded with less than it was trained for. */
-const contextFields = ['context_length', 'max_model_len', 'n_ctx'];
+/** A local model may be loaded with less context than it was trained for. */
 const usualLocalContext = 32_768;
 
 function contextTokensOf({ details, isLocal }: ModelRecord): number | undefined {
-  const stated = contextFields.map((field) => details[field]).find((value) => typeof value === 'number' && value > 0);
-  if (typeof stated !== 'number') return undefined;
+  const stated = statedContext(details);
+  if (stated === undefined) return undefined;
   return isLocal ? Math.min(stated, usualLocalContext) : stated;
 }

@@ -22,6 +22,7 @@ export function withPresets(models: ModelCatalog, presets: PresetFinder): ModelC
   return {
     backends: () => models.backends(),
     loaded: (signal) => models.loaded(signal),
+    factsOf: (backend) => models.factsOf(backend),
     require: (id, signal, caller) => require(id, { signal, caller }),
     async list(signal, caller) {
       const [listed, made] = await Promise.all([models.list(signal, caller), presets.list()]);

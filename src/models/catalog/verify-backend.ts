@@ -1,8 +1,9 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { BackendConfig } from '../../core/models/backend-config.ts';
-import type { BackendVerification, ServerVerification } from '../../core/models/backend-report.ts';
+import type { BackendVerification, ModelFacts, ServerVerification } from '../../core/models/backend-report.ts';
 import type { ModelRecord } from '../../core/models/model.ts';
 import { explainListFault, unreadableReason, type ListAs } from './explain-list-fault.ts';
+import { toModelFacts } from './model-facts.ts';
 import { hasNoList, isNamedBy } from './limit-models.ts';
 
 /** Names that a warning lists. */
@@ -19,13 +20,15 @@ export async function verifyBackend(backend: BackendConfig, listAs: ListAs): Pro
   const asked = await Promise.all(backend.urls.map((url) => askServer(backend, url, listAs)));
   const servers = asked.map(({ records: _records, ...server }) => server);
   const lists = asked.flatMap(({ url, records }) => (records === undefined ? [] : [{ url, ids: records.map(({ id }) => id) }]));
-  const listed = [...new Set(lists.flatMap(({ ids }) => ids))];
+  const byName = new Map(asked.flatMap(({ records = [] }) => records.map((record) => [record.id, record] as const)));
+  const listed = [...byName.keys()];
   const isOk = servers.every(({ fault }) => fault === undefined);
   const offered = named === undefined ? listed : listed.length === 0 && isOk ? [...named] : listed.filter((id) => isNamedBy(named, id));
   const withoutList = asked.filter(({ records, fault }) => records === undefined && fault === undefined);
   return {
     isOk,
     models: offered,
+    facts: offered.map((name) => factsOf(backend, name, byName.get(name))),
     servers,
     warnings: [
       ...withoutList.map(({ url }) => `${url} has no list of models: those in \`models\` are offered without being checked.`),
@@ -46,6 +49,11 @@ async function askServer(backend: BackendConfig, url: string, listAs: ListAs): P
     const diagnosis = isListNeeded ? await explainListFault({ backend, url, error }, listAs) : {};
     return { url, models: 0, records: undefined, ...diagnosis };
   }
+}
+
+function factsOf({ prefix }: BackendConfig, name: string, record: ModelRecord | undefined): ModelFacts {
+  const id = prefix === undefined ? name : `${prefix}/${name}`;
+  return record === undefined ? { id } : toModelFacts(record, id);
 }
 
 /** Wanted models that a server does not list: requests that reach it cannot have them. */

@@ -498,6 +498,26 @@ export const scenes: readonly Scene[] = [
     prepare: (page) => page.locator('.health-part').first().waitFor(),
   },
   { name: 'settings', path: '/console/settings' },
+  { name: 'models', path: '/console/models', environment: { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1' } },
+  {
+    name: 'models-add',
+    path: '/console/models?add',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Test', exact: true }).click();
+      await page.getByRole('button', { name: 'Add anyway' }).waitFor();
+    },
+  },
+  { name: 'connect', path: '/console/connect', isFilled: true, prepare: (page) => page.getByRole('tab', { name: 'OpenAI SDK' }).click() },
+  {
+    name: 'tool-servers-pasted',
+    path: '/console/tool-servers?add',
+    async prepare(page) {
+      const files = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv'], env: { TOKEN: '${input:token}' } };
+      const mcpServers = { files, harbour: { url: 'http://127.0.0.1:9/mcp' } };
+      await page.getByLabel('URL, configuration or command').fill(JSON.stringify({ mcpServers }, null, 2));
+      await page.getByText('Nothing listens at').waitFor();
+    },
+  },
   { name: 'user-welcome', path: '/', isFilled: true, environment: { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1' }, prepare: useUserKey },
   { name: 'user-presets', path: '/console/presets', isFilled: true, prepare: useUserKey },
   { name: 'user-health', path: '/console/health', isFilled: true, prepare: useUserKey },

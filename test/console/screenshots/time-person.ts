@@ -59,7 +59,7 @@ export async function timePerson({ fn, typed }: Tried): Promise<Step[]> {
   const answer = page.getByRole('heading', { name: /^Succeeded/ });
   const enterField = async (): Promise<void> => {
     await page.waitForTimeout(aimMs);
-    await page.getByLabel('Paste the URL of an OpenAPI or MCP server').click();
+    await page.getByLabel(/^Paste the URL/).click();
   };
   const type = async ([label, text]: readonly [string, string]): Promise<void> => {
     await page.waitForTimeout(aimMs);

@@ -25,6 +25,7 @@ it('lists the models of each server, and what one lacks', async () => {
   expect(await verified({ type: 'openai', urls })).toEqual({
     ok: true,
     models: ['a', 'b'],
+    model_details: [{ id: 'a' }, { id: 'b' }],
     servers: [
       { url: urls[0], models: 2 },
       { url: urls[1], models: 1 },
@@ -97,6 +98,7 @@ it('takes the models of the entry where there is no list, and says that they are
   expect(await verified({ type: 'openai', url, models: ['chat'] })).toEqual({
     ok: true,
     models: ['chat'],
+    model_details: [{ id: 'chat' }],
     servers: [{ url, models: 0 }],
     warnings: [expect.stringContaining('has no list of models')],
   });
@@ -114,4 +116,33 @@ it('names models of the entry that the list lacks', async () => {
 it('says so when a page answers instead of an API', async () => {
   const { origin } = await upstream(respond(200, '<html>Sign in</html>', { 'content-type': 'text/html' }));
   expect(await cureOf({ type: 'openai', url: origin })).toContain('end the address with /v1');
+});
+
+it('says of each model what its server does, under the id that clients use', async () => {
+  const ollama = await startOllamaServer([
+    { name: 'qwen3:4b', contextLength: 40_960, capabilities: ['completion', 'tools', 'vision'] },
+    { name: 'old:latest' },
+  ]);
+  try {
+    const { call } = await gatewayWith();
+    await call('POST', '/api/backends', { id: 'lab', type: 'ollama', url: ollama.url, prefix: 'home' });
+    const details = [
+      { id: 'home/qwen3:4b', context: 40_960, bytes: 2_019_393_189, parameters: '3.2B', tools: true, vision: true },
+      { id: 'home/old:latest', bytes: 2_019_393_189, parameters: '3.2B' },
+    ];
+    expect((await call('POST', '/api/backends/lab/verify')).body['model_details']).toEqual(details);
+    expect((await call('GET', '/api/backends/lab')).body['model_details']).toEqual(details);
+  } finally {
+    await ollama.close();
+  }
+});
+
+it('asks the servers of an entry that is not stored, and stores nothing', async () => {
+  const { call } = await gatewayWith();
+  const { origin } = await modelServer(['a']);
+  const answer = await call('POST', '/api/backends/verify', { type: 'openai', url: `${origin}/v1`, key: 'k' });
+  expect(answer.body).toMatchObject({ ok: true, models: ['a'], servers: [{ models: 1 }] });
+  expect((await call('GET', '/api/backends')).body['data']).toEqual([]);
+  const refused = await call('POST', '/api/backends/verify', { type: 'openai', url: 'lab:8000' });
+  expect([refused.status, refused.body['error']]).toEqual([400, expect.objectContaining({ param: 'url' })]);
 });

@@ -80,7 +80,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
       {branch.length > 0 && <ChatHead open={open} />}
       <Scroll running={open.running.value?.id}>
         {branch.length === 0 ? (
-          <Welcome onAsk={(question) => send(question)} />
+          <Welcome toolIds={settings.toolIds} onAsk={(question) => send(question)} />
         ) : (
           <ol class="chat-messages">
             {branch.map((message) => (

@@ -48,11 +48,11 @@ function NoModel({ hasDemo, hasEmptyOllama }: { hasDemo: boolean; hasEmptyOllama
         : 'There are no models yet, so chats can’t be answered. '}
       {isMine ? (
         <>
-          Install{' '}
+          <Link href="/console/models?add">Connect a model</Link>, or install{' '}
           <a href="https://ollama.com/download" target="_blank" rel="noopener noreferrer">
             Ollama
           </a>{' '}
-          on this machine, then get a model with {pull}
+          on this machine and get one with {pull}
         </>
       ) : (
         askAdministrator
@@ -91,7 +91,7 @@ function Cure({ state }: Pick<Backend, 'state'>): JSX.Element {
   if (state === 'key_refused')
     return (
       <>
-        Correct the key in <code>OPENAI_API_KEYS</code> or <code>toolwharf.yaml</code>, then restart the gateway. See {health} for details.
+        See <Link href="/console/models">Models</Link> for where its key is set, and {health} for details.
       </>
     );
   return (

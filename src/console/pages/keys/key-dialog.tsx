@@ -8,6 +8,7 @@ import { useQuery } from '../../api/use-query.ts';
 import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { NewKey } from '../../parts/new-key.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { showToast } from '../../parts/toasts.tsx';
 import { Command } from '../../parts/text/with-code.tsx';
@@ -115,10 +116,7 @@ function CreatedKey({ created, onClose }: { created: string; onClose: () => void
         </Button>
       }
     >
-      <p>Copy it now. It is shown only once and cannot be recovered.</p>
-      <p class="keys-made">
-        <Command text={created} label="Copy key" />
-      </p>
+      <NewKey created={created} />
       <p>Use it in your program together with this base URL:</p>
       <p class="keys-address">
         <Command text={`${location.origin}${basePath}/v1`} label="Copy base URL" />

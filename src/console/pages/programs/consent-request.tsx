@@ -1,3 +1,4 @@
+import { basePath } from '../../api/base-path.ts';
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { credential } from '../../api/credential.ts';
@@ -67,7 +68,7 @@ export function ConsentRequest({ id, onClose }: { id: string; onClose: () => voi
 
 /** With the cookie that the browser was given for this request, and the key of the console. */
 async function send<Answer>(id: string, form?: Record<string, string>): Promise<Answer> {
-  const response = await fetch(`/oauth/consent/${encodeURIComponent(id)}`, {
+  const response = await fetch(`${basePath}/oauth/consent/${encodeURIComponent(id)}`, {
     method: form === undefined ? 'GET' : 'POST',
     headers: { accept: 'application/json', ...(credential.value !== undefined && { authorization: `Bearer ${credential.value}` }) },
     ...(form !== undefined && { body: new URLSearchParams(form) }),

@@ -1,47 +1,73 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { BodyOf } from '../../api/api-types.ts';
-import { call } from '../../api/request.ts';
-import { toHttpUrl } from '../../parts/forms/http-url.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
-import { showToast } from '../../parts/toasts.tsx';
+import { addServer, filterOf } from './add/add-server.ts';
+import { AddSeveral } from './add/add-several.tsx';
 import { authOf, CredentialField, KeyField } from './credential-fields.tsx';
 import type { CredentialKind } from './credential-fields.tsx';
 import { discoverServer } from './discover-server.ts';
 import type { Discovery } from './discover-server.ts';
 import type { Choosing } from './function-list.tsx';
+import type { RemoteServer } from './add/pasted-server.ts';
+import { PasteField } from './add/paste-field.tsx';
+import { readPasted } from './add/read-pasted.ts';
 import { ReportView } from './report-view.tsx';
 
 /** The pause after the last key press before the URL is checked, in milliseconds. */
 const pauseMs = 350;
 
 interface AddToolServerProps {
-  /** The URL that was pasted. */
+  /** What was pasted: a URL, a configuration, or a command. */
   pasted: string;
   onClose: () => void;
-  onAdded: (id: string) => void;
+  /** `id`: undefined if several were added. */
+  onAdded: (id: string | undefined) => void;
+}
+
+/** Adds what a person pastes. A URL shows what it offers first; a command becomes lines of the configuration file. */
+export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
+  const [typed, setTyped] = useState(pasted);
+  const found = readPasted(typed);
+  const field = <PasteField typed={typed} reason={found.kind === 'unreadable' ? found.reason : undefined} onType={setTyped} />;
+  const servers = found.kind === 'servers' ? found.servers : [];
+  const [first] = servers;
+  if (servers.length > 1 || first?.kind === 'command')
+    return <AddSeveral servers={servers} field={field} onClose={onClose} onAdded={onAdded} />;
+  return <AddOne server={first} isPasted={typed === pasted} field={field} onClose={onClose} onAdded={onAdded} />;
+}
+
+interface AddOneProps extends Omit<AddToolServerProps, 'pasted'> {
+  /** Undefined as long as there is no URL. */
+  server: RemoteServer | undefined;
+  /** Nothing was typed since, so it is checked at once. */
+  isPasted: boolean;
+  /** The field that the URL is typed into. */
+  field: ComponentChildren;
 }
 
 /** Shows what a URL offers, lets the person select functions, and adds it as a tool server. */
-export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
-  const [typed, setTyped] = useState(pasted);
+function AddOne({ server, isPasted, field, onClose, onAdded }: AddOneProps): JSX.Element {
   const [entered, setEntered] = useState<{ origin: string | undefined; credential: CredentialKind; key: string }>();
   const [path, setPath] = useState('');
   const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());
   const [isAdding, setAdding] = useState(false);
-  const url = toHttpUrl(typed);
+  const { url, id, headers = {}, key: given } = server ?? {};
   const origin = url === undefined ? undefined : new URL(url).origin;
+  const initial = given === undefined ? { credential: 'none' as const, key: '' } : { credential: 'bearer' as const, key: given };
   // While another URL is typed, its beginnings are URLs too, of servers that must not get the key.
-  const { credential, key } = entered !== undefined && entered.origin === origin ? entered : { credential: 'none' as const, key: '' };
+  const { credential, key } = entered !== undefined && entered.origin === origin ? entered : initial;
   const setCredential = (chosen: CredentialKind): void => setEntered({ origin, credential: chosen, key: '' });
-  const auth = credential === 'bearer' && key === '' ? {} : authOf(credential, key);
+  const auth = {
+    ...(credential === 'bearer' && key === '' ? {} : authOf(credential, key)),
+    ...(Object.keys(headers).length > 0 && { headers }),
+  };
   const sought = { url, ...(path.trim() !== '' && { path: path.trim() }) };
   const { discovery, error, isChecking, setError } = useDiscovery(
-    { ...sought, auth, delayMs: typed === pasted && path === '' ? 0 : pauseMs },
+    { ...sought, auth, delayMs: isPasted && path === '' ? 0 : pauseMs },
     (found) => {
       setExcluded(new Set());
       if (found?.report.credential === 'refused' && credential === 'none') setCredential('bearer');
@@ -54,7 +80,8 @@ export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps):
     setAdding(true);
     try {
       const { kind = 'openapi', url: found = url } = discovery ?? {};
-      onAdded(await addServer({ ...sought, url: found, type: kind, ...auth }, included, excluded));
+      const named = id === undefined ? {} : { id };
+      onAdded(await addServer({ ...named, ...sought, url: found, type: kind, ...auth, ...filterOf(included, excluded) }));
     } catch (failed) {
       setError(failed);
       setAdding(false);
@@ -65,7 +92,7 @@ export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps):
   return (
     <Dialog title="Add a tool server" isWide isForm onClose={onClose} actions={actions}>
       <div class="stack">
-        <UrlField typed={typed} isValid={url !== undefined} onType={setTyped} />
+        {field}
         {discovery?.report.credential === 'refused' && !isChecking && <CredentialNotice isKeyRefused={key !== ''} />}
         <CredentialField credential={credential} isDisabled={url === undefined} onChange={setCredential} />
         {credential === 'bearer' && (
@@ -150,19 +177,6 @@ function AddActions({ discovery, count, state: { isAdding, isAddable }, on: { ad
   );
 }
 
-/** @returns the id of the new server */
-async function addServer(connection: object, included: readonly string[], excluded: ReadonlySet<string>): Promise<string> {
-  // The shorter list. A list of exclusions also includes functions that the server adds later.
-  const filter = excluded.size === 0 ? [] : included.length < excluded.size ? included : [...excluded].map((name) => `!${name}`);
-  const body = {
-    ...connection,
-    ...(filter.length > 0 && { config: { function_name_filter_list: filter } }),
-  } as BodyOf<'POST /api/tool-servers'>;
-  const { id, report } = await call('POST /api/tool-servers', { body });
-  showToast(report.ok ? `${id} was added with ${formatCount(report.functions.length, 'function')}.` : `${id} was added.`);
-  return id;
-}
-
 function choosingOf(excluded: ReadonlySet<string>, setExcluded: (names: ReadonlySet<string>) => void): Choosing {
   return {
     isChosen: (name) => !excluded.has(name),
@@ -174,28 +188,6 @@ function choosingOf(excluded: ReadonlySet<string>, setExcluded: (names: Readonly
       setExcluded(next);
     },
   };
-}
-
-function UrlField({ typed, isValid, onType }: { typed: string; isValid: boolean; onType: (typed: string) => void }): JSX.Element {
-  return (
-    <label class="field">
-      URL
-      <input
-        type="url"
-        autofocus
-        placeholder="http://127.0.0.1:8000"
-        value={typed}
-        onInput={(event) => onType(event.currentTarget.value)}
-        autocomplete="off"
-        spellcheck={false}
-      />
-      <span class="about" role="status">
-        {isValid || typed.trim() === ''
-          ? 'The URL of a server, of its OpenAPI document, of the page that displays it, or of an MCP endpoint.'
-          : 'Enter an http:// or https:// URL, such as http://127.0.0.1:8000.'}
-      </span>
-    </label>
-  );
 }
 
 /** The server answers, but its document was not found. */

@@ -4,13 +4,13 @@ import { Link, useLocation } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useQuery } from '../../api/use-query.ts';
 import type { PageProps } from '../../shell/page.ts';
-import { toHttpUrl } from '../../parts/forms/http-url.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatShort } from '../../parts/text/formats.ts';
 import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text/text-of.ts';
 import { AddToolServer } from './add-tool-server.tsx';
+import { readPasted } from './add/read-pasted.ts';
 import { State } from './server-state.tsx';
 import { ServerView } from './server-view.tsx';
 
@@ -26,7 +26,8 @@ export function ToolServersPage({ params: { id } }: PageProps): JSX.Element {
 
 function ServerList(): JSX.Element {
   const query = useQuery('GET /api/tool-servers', { everyMs: refreshMs });
-  const [adding, setAdding] = useState<string>();
+  // A link from the start page opens the dialog at once.
+  const [adding, setAdding] = useState(() => (new URLSearchParams(location.search).has('add') ? '' : undefined));
   const [, go] = useLocation();
   return (
     <div class="page tool-servers">
@@ -36,7 +37,7 @@ function ServerList(): JSX.Element {
           Add a tool server
         </Button>
       </header>
-      <PasteField onUrl={setAdding} />
+      <PasteField onPasted={setAdding} />
       <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
@@ -71,7 +72,8 @@ function ServerList(): JSX.Element {
           onClose={() => setAdding(undefined)}
           onAdded={(id) => {
             setAdding(undefined);
-            go(`/console/tool-servers/${encodeURIComponent(id)}`);
+            if (id === undefined) query.reload();
+            else go(`/console/tool-servers/${encodeURIComponent(id)}`);
           }}
         />
       )}
@@ -79,31 +81,30 @@ function ServerList(): JSX.Element {
   );
 }
 
-/** Pasting a URL shows at once what it offers. */
-function PasteField({ onUrl }: { onUrl: (url: string) => void }): JSX.Element {
+/** What is pasted opens the dialog at once. */
+function PasteField({ onPasted }: { onPasted: (text: string) => void }): JSX.Element {
   const [typed, setTyped] = useState('');
   return (
     <form
       class="tool-servers-paste"
       onSubmit={(event) => {
         event.preventDefault();
-        onUrl(typed);
+        onPasted(typed);
         setTyped('');
       }}
     >
       <input
         value={typed}
         onInput={(event) => setTyped(event.currentTarget.value)}
-        aria-label="Paste the URL of an OpenAPI or MCP server"
-        placeholder="Paste an OpenAPI or MCP URL"
+        aria-label="Paste the URL of an OpenAPI or MCP server, a configuration or a command"
+        placeholder="Paste a URL, mcpServers JSON, or npx …"
         autocomplete="off"
         spellcheck={false}
-        inputMode="url"
         onPaste={(event) => {
           const pasted = event.clipboardData?.getData('text/plain').trim() ?? '';
-          if (toHttpUrl(pasted) === undefined) return;
+          if (readPasted(pasted).kind !== 'servers') return;
           event.preventDefault();
-          onUrl(pasted);
+          onPasted(pasted);
         }}
       />
     </form>

@@ -3,6 +3,18 @@ import { backendKinds } from '../../../core/models/backend-config.ts';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
 import { deletedShape } from '../../description/shared-schemas.ts';
 
+/** What is not known is absent. */
+const modelDetails = z.array(
+  z.object({
+    id: z.string().describe('As clients name the model: with the prefix.'),
+    context: z.int().optional().describe('The largest context, in tokens.'),
+    bytes: z.number().optional().describe('Its size on the disk of the server.'),
+    parameters: z.string().optional().describe('The number of its parameters, such as `8.0B`.'),
+    tools: z.boolean().optional().describe('Whether it calls functions natively.'),
+    vision: z.boolean().optional().describe('Whether it sees pictures.'),
+  }),
+);
+
 const backendAnswer = z
   .object({
     id: z.string(),
@@ -26,6 +38,7 @@ const backendAnswer = z
       .string()
       .describe('`ok`, `partly_unreachable` (only some of its addresses answer), `unreachable`, `key_refused` or `secret_unreadable`.'),
     model_count: z.int().describe('Models that it offers.'),
+    model_details: modelDetails.optional().describe('These models, where one backend is asked for.'),
     fault: z.string().nullable().describe('Why its models cannot be listed.'),
     warnings: z.array(z.string()).optional(),
   })
@@ -35,6 +48,7 @@ const verificationShape = z
   .object({
     ok: z.boolean(),
     models: z.array(z.string()).describe('The models that it offers, without the prefix.'),
+    model_details: modelDetails,
     servers: z.array(
       z.object({
         url: z.string(),
@@ -80,6 +94,13 @@ export function backendDescriptions(schema: z.ZodType) {
       description: 'It is used at once. One that does not answer is added too; `fault` names the problem.',
       body: { schema, fields, example: { type: 'ollama', url: 'http://127.0.0.1:11434' } },
       answers: { 201: json('The backend.', backendAnswer) },
+    },
+    'POST /api/backends/verify': {
+      tag: 'Backends',
+      summary: 'Ask the servers of a backend for their models before it is added',
+      description: 'Nothing is stored.',
+      body: { schema, fields, example: { type: 'ollama', url: 'http://127.0.0.1:11434' } },
+      answers: { 200: json('What they answered.', verificationShape) },
     },
     'GET /api/backends/:id': { tag: 'Backends', summary: 'One backend', params, answers: { 200: json('The backend.', backendAnswer) } },
     'PATCH /api/backends/:id': {

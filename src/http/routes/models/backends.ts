@@ -32,13 +32,21 @@ export const backendRoutes: FastifyPluginAsync<{ admin: BackendAdmin }> = async 
     return { id, deleted: true };
   });
 
+  app.post('/api/backends/verify', async (request, reply) => toWire(await admin.verifyEntry(request.body, disconnectSignal(reply))));
+
   app.post<WithId>('/api/backends/:id/verify', async (request, reply) =>
     toWire(await admin.verify(request.params.id, disconnectSignal(reply))),
   );
 };
 
-function toWire({ isOk, models, servers, warnings }: BackendVerification): JsonObject {
-  return { ok: isOk, models, servers: servers.map((server) => ({ ...server })), warnings };
+function toWire({ isOk, models, facts, servers, warnings }: BackendVerification): JsonObject {
+  return {
+    ok: isOk,
+    models,
+    model_details: facts.map((each) => ({ ...each })),
+    servers: servers.map((server) => ({ ...server })),
+    warnings,
+  };
 }
 
 function log(request: FastifyRequest, id: unknown, message: string): void {

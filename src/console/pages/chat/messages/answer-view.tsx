@@ -12,6 +12,7 @@ import { CallCard } from './call-card.tsx';
 import { textOf } from '../state/chat.ts';
 import type { Answer, ReasoningPart, Source } from '../state/chat.ts';
 import { ResultView } from './result-view.tsx';
+import { UnavailableServers } from './unavailable-servers.tsx';
 import { parseJson } from '../../../parts/text/parse-json.ts';
 
 interface AnswerViewProps {
@@ -51,6 +52,7 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
           <Icon name="alert" size={15} /> {warning}
         </p>
       ))}
+      {answer.unavailable !== undefined && <UnavailableServers messages={answer.unavailable} />}
       {sources.length > 0 && <Sources sources={sources} />}
       {!isRunning && <AnswerFoot answer={answer} onRetry={onRetry} />}
     </div>

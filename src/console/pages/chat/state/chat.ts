@@ -45,6 +45,8 @@ export interface Answer {
   parts: AnswerPart[];
   sources: Source[];
   warnings: string[];
+  /** Why registered tool servers were left out, a message each. */
+  unavailable?: string[];
   error?: { code: string; message: string };
   usage?: { prompt_tokens?: number; completion_tokens?: number };
   /** Milliseconds since 1970. */

@@ -16,6 +16,14 @@ const ownMessages = new Map<unknown, string | undefined>([
   ['unknown_tool_id', 'A tool that this chat uses no longer exists. To choose others, open Tools below.'],
 ]);
 
+/** A registered tool server was left out. */
+const codesOfServers: ReadonlySet<unknown> = new Set([
+  'tool_server_unreachable',
+  'mcp_unavailable',
+  'tool_server_unsupported',
+  'tool_server_disabled',
+]);
+
 function messageOf({ code, message }: { code?: unknown; message?: unknown }): string | undefined {
   if (ownMessages.has(code)) return ownMessages.get(code);
   return typeof message === 'string' && message !== '' ? message : undefined;
@@ -85,7 +93,8 @@ function addEvent(answer: Answer, { type, data }: Frame, now: number): void {
 function addWarnings(answer: Answer, warnings: readonly Data[]): void {
   for (const warning of warnings) {
     const message = messageOf(warning);
-    if (message !== undefined && !answer.warnings.includes(message)) answer.warnings.push(message);
+    const list = codesOfServers.has(warning['code']) ? (answer.unavailable ??= []) : answer.warnings;
+    if (message !== undefined && !list.includes(message)) list.push(message);
   }
 }
 
