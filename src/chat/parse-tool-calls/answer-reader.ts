@@ -134,9 +134,10 @@ export class AnswerReader {
       return false;
     }
     if (isSelection && writer.isFresh) this.#readPlainCalls();
-    const { at, open } = findBeginning(this.#input, writer.cursor, this.#options.isReact === true);
-    const mark = marksByOpen.get(open);
     const isNative = this.#isNative;
+    const kind = this.#options.isReact === true ? 'labelled' : isNative && !writer.isFresh ? 'marked' : 'bare';
+    const { at, open } = findBeginning(this.#input, writer.cursor, kind);
+    const mark = marksByOpen.get(open);
     const start = open === '' || mark?.kind === 'key' ? nameBeforeKey(this.#context, writer, { at, open, isNative }) : at;
     writer.text(start);
     if (open === '') return false;

@@ -68,7 +68,7 @@ function addToTurn(event: ChatEvent, turn: Turn): boolean {
       return false;
     case 'text':
       turn.text += event.text;
-      if (!isBlank(event.text)) turn.isSilent = false;
+      if (turn.isSilent && !isBlank(event.text)) turn.isSilent = false;
       return true;
     case 'reasoning':
       if (event.field !== undefined) addReasoning(turn, event.text, event.field);

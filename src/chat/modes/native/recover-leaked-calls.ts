@@ -145,8 +145,6 @@ class LeakReader {
   finish: Extract<ModelEvent, { type: 'finish' }> | undefined;
   /** The end of all thoughts. */
   thoughts = '';
-  /** The end of all text that was said. */
-  said = '';
   /** A call could not be read. */
   hasDamaged = false;
   /** Events that are not emitted yet. */
@@ -154,10 +152,16 @@ class LeakReader {
   readonly #parser: ToolCallParser;
   readonly #options: LeakReaderOptions;
   hasSpoken = false;
+  #said = '';
 
   constructor(parser: ToolCallParser, options: LeakReaderOptions) {
     this.#parser = parser;
     this.#options = options;
+  }
+
+  /** The end of all text that was said. */
+  get said(): string {
+    return this.#said.slice(-searchedWords);
   }
 
   /** Nothing was said or called. */
@@ -242,7 +246,8 @@ class LeakReader {
     this.read.push(event);
     if (event.type !== 'text' || isBlank(event.text)) return;
     this.hasSpoken = true;
-    this.said = (this.said + event.text).slice(-searchedWords);
+    this.#said += event.text;
+    if (this.#said.length > 2 * searchedWords) this.#said = this.said;
     this.leakedAmid = this.leaked.length;
   }
 
