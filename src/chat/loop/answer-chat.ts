@@ -155,6 +155,8 @@ function requireOneChoice({ parameters }: ChatRequest): void {
   );
 }
 
+const noWarnings: ToolOffer['warnings'] = [];
+
 /** The mode of a run. A resumed run keeps its own. Warns if there are tools, and the model is known to refuse native calls. */
 function chooseFor(
   chat: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>,
@@ -162,10 +164,10 @@ function chooseFor(
   resumed: ModeChoice | undefined,
 ): { choice: ModeChoice; warnings: ToolOffer['warnings'] } {
   const { model, request } = chat;
-  if (resumed !== undefined) return { choice: resumed, warnings: [] };
+  if (resumed !== undefined) return { choice: resumed, warnings: noWarnings };
   const choice = chooseMode(mode, model);
-  if (mode !== 'auto' || chat.offer.tools.size === 0 || recallNoTools(model, nativeRequest(chat)) === undefined)
-    return { choice, warnings: [] };
+  const mayKnow = mode === 'auto' && chat.offer.tools.size > 0 && model.lessons.mayRecall({});
+  if (!mayKnow || recallNoTools(model, nativeRequest(chat)) === undefined) return { choice, warnings: noWarnings };
   return { choice: withoutNativeCalls(choice), warnings: [noToolsWarning(request.model)] };
 }
 

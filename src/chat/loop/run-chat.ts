@@ -160,7 +160,7 @@ function writtenNow(turn: Turn, { answeringFallback }: ChatRun): Turn {
 /** An answer that says nothing is requested once more. One that the token limit or a filter ended would end the same way, and stands. */
 function afterSilence(turn: Turn, loop: Loop): NextStep | Promise<NextStep> {
   // Offering functions again after calls could go on forever, and a selection has made its choice.
-  if (turn.toolCalls.length > 0 || loop.budget.used().rounds > 0 || loop.chat.choice.path === 'prompt') return { type: 'last_answer' };
+  if (turn.toolCalls.length > 0 || loop.budget.rounds > 0 || loop.chat.choice.path === 'prompt') return { type: 'last_answer' };
   // A forced call has been requested twice already.
   if (loop.isAskedAgain || forcedNow(loop) !== undefined) return answerWithNotice(turn, loop);
   loop.isAskedAgain = true;
@@ -173,7 +173,7 @@ function answerWith({ text, finishReason }: Turn, { transcript }: Loop): NextSte
 }
 
 async function answerWithNotice(turn: Turn, loop: Loop): Promise<NextStep> {
-  const text = loop.budget.used().rounds > 0 ? 'The model gave no answer after its last tool calls.' : 'The model gave no answer.';
+  const text = loop.budget.rounds > 0 ? 'The model gave no answer after its last tool calls.' : 'The model gave no answer.';
   await loop.emit([{ type: 'text', text }]);
   return answerWith({ ...turn, text }, loop);
 }
@@ -315,7 +315,7 @@ function requestWithTools(loop: Loop, emit: Emit<ChatEvent>): Promise<Turn> {
 }
 
 function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop): ModelRequest {
-  const reason = isAskedAgain && budget.used().rounds === 0 ? { reason: 'no_words' as const } : {};
+  const reason = isAskedAgain && budget.rounds === 0 ? { reason: 'no_words' as const } : {};
   return {
     messages: transcript.messages,
     tools: offer.specs,
@@ -323,7 +323,7 @@ function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: L
     ...chat.request,
     toolChoice: undefined,
     origin,
-    purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds, ...reason },
+    purpose: { type: 'round', round: budget.rounds + 1, maxRounds: chat.maxRounds, ...reason },
   };
 }
 

@@ -63,7 +63,7 @@ export class AnswerReader {
     this.#input = writer.input;
     this.#options = options;
     this.#isNative = options.isNative === true;
-    this.#emitter = new ReadingEmitter(context, writer, { isNative: this.#isNative, quotes: options.quotes });
+    this.#emitter = new ReadingEmitter(context, writer, options);
   }
 
   /** Reads as far as the text that has arrived allows. */
