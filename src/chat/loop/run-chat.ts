@@ -19,7 +19,7 @@ import { forcedChoiceIn, requestCall, type ForcedChoice } from '../tool-choice/f
 import { holdText } from '../turns/hold-text.ts';
 import { requestLastAnswer, requestTurn, type Turn } from '../turns/request-turn.ts';
 import { thoughtBefore } from '../thoughts/thought-fields.ts';
-import { createTurnSeparator, type TurnSeparator } from '../turns/separate-turns.ts';
+import { TurnSeparator } from '../turns/separate-turns.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
 import { changeData } from '../config/config-update.ts';
 import { CurrentOffer } from './current-offer.ts';
@@ -108,8 +108,8 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     }),
     guard: createDuplicateCallGuard(resumed?.guardedCalls),
     budget: createRoundBudget({ ...chat, now: settings.now }, resumed?.budget),
-    origin: originOf(settings.run.caller, () => offer.tools),
-    separator: createTurnSeparator(),
+    origin: originOf(settings.run.caller, offer),
+    separator: new TurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
     isAskedAgain: false,
   };
@@ -263,7 +263,7 @@ async function requestAnswer({ limit }: Step<'last_answer'>, loop: Loop): Promis
   // A selection has only one round anyway, which is not worth reporting as a limit.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || canCallAgain(chat))) await emit([limitReached(limit.limit, limit.value)]);
   keepCheckpoint(loop);
-  const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
+  const last = await requestLastAnswer(chat.backend, requestFor(loop, undefined), separator.separate(emit));
   return last.isSilent && !isCut(last) ? answerWithNotice(last, loop) : answerWith(last, loop);
 }
 
@@ -309,22 +309,15 @@ function forcedNow({ chat: { choice, request }, isChoiceOpen }: Loop): ForcedCho
 function requestWithTools(loop: Loop, emit: Emit<ChatEvent>): Promise<Turn> {
   const { chat, isChoiceOpen } = loop;
   const { toolChoice } = chat.request;
-  const request = { ...requestFor(loop), toolChoice: isChoiceOpen || toolChoice === 'none' ? toolChoice : undefined };
+  const request = requestFor(loop, isChoiceOpen || toolChoice === 'none' ? toolChoice : undefined);
   const choice = forcedNow(loop);
   return choice === undefined ? requestTurn(chat.backend, request, emit) : requestCall(chat.backend, request, { choice, emit });
 }
 
-function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop): ModelRequest {
-  const reason = isAskedAgain && budget.rounds === 0 ? { reason: 'no_words' as const } : {};
-  return {
-    messages: transcript.messages,
-    tools: offer.specs,
-    offered: offer.tools,
-    ...chat.request,
-    toolChoice: undefined,
-    origin,
-    purpose: { type: 'round', round: budget.rounds + 1, maxRounds: chat.maxRounds, ...reason },
-  };
+function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop, toolChoice: ModelRequest['toolChoice']): ModelRequest {
+  const purpose: ModelRequest['purpose'] = { type: 'round', round: budget.rounds + 1, maxRounds: chat.maxRounds };
+  if (isAskedAgain && budget.rounds === 0) purpose.reason = 'no_words';
+  return { messages: transcript.messages, tools: offer.specs, offered: offer.tools, ...chat.request, toolChoice, origin, purpose };
 }
 
 /** A function may end the run; functions without a reply end it if no other call needs one. */
