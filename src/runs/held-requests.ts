@@ -20,21 +20,22 @@ const objectCharacters = 64;
 
 /** How much memory a request takes, in characters. */
 export function sizeOf({ messages, callerFunctions, hostedTools, parameters, toolServers, variables, files }: ChatRequest): number {
-  return weightOf([messages, callerFunctions, hostedTools, parameters, toolServers, variables, files]);
-}
-
-function weightOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  if (typeof value !== 'object' || value === null) return 0;
   let weight = objectCharacters;
-  if (Array.isArray(value)) {
-    for (const child of value as unknown[]) weight += weightOf(child);
-    return weight;
-  }
-  // Faster than `Object.values`, and than a call for each text.
-  for (const name in value) {
-    const child = (value as Record<string, unknown>)[name];
-    weight += typeof child === 'string' ? child.length : weightOf(child);
+  const found: object[] = [messages, callerFunctions, hostedTools, parameters, toolServers, variables, files];
+  for (let value = found.pop(); value !== undefined; value = found.pop()) {
+    weight += objectCharacters;
+    if (Array.isArray(value)) {
+      for (const child of value as unknown[])
+        if (typeof child === 'string') weight += child.length;
+        else if (typeof child === 'object' && child !== null) found.push(child);
+      continue;
+    }
+    // Faster than `Object.values`, and than a call for each text.
+    for (const name in value) {
+      const child = (value as Record<string, unknown>)[name];
+      if (typeof child === 'string') weight += child.length;
+      else if (typeof child === 'object' && child !== null) found.push(child);
+    }
   }
   return weight;
 }

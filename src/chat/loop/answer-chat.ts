@@ -74,9 +74,9 @@ export async function answerChat(
   const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
   const begun = startEvents(announcement, startData({ offer, run }, choice));
-  addWarnings(begun, request.warnings);
-  addWarnings(begun, offer.warnings);
-  if (!isPlain) addWarnings(begun, warnings);
+  if (request.warnings !== undefined) addWarnings(begun, request.warnings);
+  if (offer.warnings.length > 0) addWarnings(begun, offer.warnings);
+  if (!isPlain && warnings.length > 0) addWarnings(begun, warnings);
   if (continued !== undefined) begun.push(notRepeatedWarning(continued));
   if (resumed === undefined) offer.lists?.forEach((list) => begun.push({ type: 'tool-list', list }));
   if (resumed === undefined) request.files.forEach((file) => begun.push({ type: 'source', source: sourceOfFile(file) }));
@@ -113,8 +113,8 @@ export async function answerChat(
   return undefined;
 }
 
-function addWarnings(events: ChatEvent[], warnings: readonly CallerWarning[] = []): void {
-  if (warnings.length > 0) events.push(...warnings.map(warningEvent));
+function addWarnings(events: ChatEvent[], warnings: readonly CallerWarning[]): void {
+  events.push(...warnings.map(warningEvent));
 }
 
 /** Adds the files of the request to a copy of the messages. */
