@@ -4,6 +4,7 @@ import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.t
 import type { DataOf } from '../../core/chat/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import type { FoundModel } from '../../core/models/model.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/async/emit.ts';
@@ -231,7 +232,17 @@ interface ModeAttempt {
   refusal?: GatewayError;
 }
 
-async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  const { model, run, services } = chat;
+  if (choice.path !== 'prompt') return answerWith(model, { chat, choice, emit });
+  return findTaskModel(model, { ...services, signal: run.signal }, emit).then((chooser) => answerWith(chooser, { chat, choice, emit }));
+}
+
+/** `chooser`: the model that chooses tools by a prompt. */
+function answerWith(
+  chooser: FoundModel,
+  { chat, choice, emit }: { chat: PreparedChat; choice: ModeChoice; emit: Emit<ChatEvent> },
+): Promise<Handoff | undefined> {
   const { request, run, services, model, offer, resumed, withFiles } = chat;
   const { settings, runtime, now } = services;
   const isSelection = choice.path === 'prompt';
@@ -239,7 +250,6 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
   const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
   const mayConsumeFiles = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
   const report = reportModelRequests(run.modelRequests, { mode: modeName(choice), preset: run.preset?.id });
-  const chooser = isSelection ? await findTaskModel(model, { ...services, signal: run.signal }, emit) : model;
   // A selection sees only the conversation; files are added for its answer.
   const toStart = isSelection || mayConsumeFiles ? (messages: ChatMessage[]) => messages : withFiles;
   const pictures = new RunPictures();

@@ -126,14 +126,26 @@ function firstStep({ chat: { resumed, callerNames }, offer }: Loop): NextStep {
 }
 
 async function requestNextTurn(loop: Loop): Promise<NextStep> {
-  const { chat, emit, offer, budget, separator } = loop;
+  const { chat, emit, budget, separator } = loop;
   const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
   keepCheckpoint(loop);
   const separated = separator.separate(emit);
   const held = demandedForm(chat.request.parameters) === undefined ? undefined : holdText(separated, chat.request.stream);
   const turn = writtenNow(await requestWithTools(loop, held?.emit ?? separated), chat);
-  if (turn.toolCalls.length > 0) await emit(offer.addCalled(turn.toolCalls, chat.settings.now()));
+  if (turn.toolCalls.length > 0) {
+    const next = await partition(turn, loop);
+    if (next !== undefined) return next;
+  }
+  const slow = held?.release();
+  if (slow !== undefined) await slow;
+  return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
+}
+
+/** The next step if a call of the turn may run. */
+async function partition(turn: Turn, loop: Loop): Promise<NextStep | undefined> {
+  const { chat, emit, offer } = loop;
+  await emit(offer.addCalled(turn.toolCalls, chat.settings.now()));
   const { callerNames, returnsOneCall, choice, request } = chat;
   const { toolChoice, parallelToolCalls } = request;
   const { calls, refused } = partitionToolCalls(turn, {
@@ -146,9 +158,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
     parallelToolCalls,
   });
   if (refused.length > 0) await emit(refused);
-  if (calls.length > 0) return { type: 'run_tools', turn, calls };
-  await held?.release();
-  return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
+  return calls.length > 0 ? { type: 'run_tools', turn, calls } : undefined;
 }
 
 /** Notes which fallback has written a turn, because no other model can read its thoughts. */

@@ -21,7 +21,6 @@ interface PartitionRules {
 
 /** Selects the calls of a turn that run or are returned to the client, and returns events about the others. */
 export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: NamedCall[]; refused: ChatEvent[] } {
-  if (turn.toolCalls.length === 0) return { calls: [], refused: [] };
   const { toolChoice, forced, tools, callerNames } = rules;
   const reason = reasonNotToRun(turn, toolChoice);
   const code = toolChoice === 'none' ? 'tool_disabled' : 'args_truncated';
