@@ -26,8 +26,6 @@ export interface DocumentReader {
 const jsonCharacters = 64 * 1024;
 /** YAML takes fifty times as long as JSON to parse. */
 const yamlCharacters = 8 * 1024;
-/** Loading the validator takes a tenth of a second. */
-const checkedCharacters = 4 * 1024;
 /** A text that needs more is an attack: it ends the thread and not the gateway. */
 const threadMegabytes = 384;
 const tooMuchMemory = `Reading this document takes more than ${threadMegabytes} MB of memory. A JSON document takes far less than a YAML document.`;
@@ -86,9 +84,11 @@ async function openHereOrInThread(job: DocumentJob, fetchFile: FetchFile, reader
 
 /** An object was measured when it was parsed, and posting it to a thread costs as much as a small one is worth. */
 function isSmall({ source, isChecked }: DocumentJob): boolean {
+  // A validator compiles its schemas anew for each document, which takes tens of milliseconds however small that is.
+  if (isChecked) return false;
   const isText = !isObject(source);
   const characters = isText ? source.length : sizeOf(source);
-  if (characters > jsonCharacters || (isChecked && characters > checkedCharacters)) return false;
+  if (characters > jsonCharacters) return false;
   if (!isText || characters <= yamlCharacters) return true;
   return isJsonText(typeof source === 'string' ? source : new TextDecoder().decode(source.subarray(0, 200)));
 }

@@ -113,6 +113,13 @@ describe('openForeignDocument', () => {
     expect(begunJobs(events)).toBe(0);
   });
 
+  it('checks even a small one in a thread, because the validator takes long for each', async () => {
+    const events = watchWorkerJobs();
+    const { notes } = await openForeignDocument(jobOf('{"openapi":"3.0.0","paths":{}}', { isChecked: true }), noFiles, reader);
+    expect(notes.join()).toContain('info');
+    expect(begunJobs(events)).toBe(1);
+  });
+
   it('ends its own attempt at a small one that takes long, and begins anew in a thread', async () => {
     const events = watchWorkerJobs();
     const requested: string[] = [];
