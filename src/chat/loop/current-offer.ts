@@ -65,6 +65,11 @@ export class CurrentOffer {
     return this.#finder?.tool.spec.name;
   }
 
+  /** The truncated results so far, whole. */
+  get storedTexts(): string[] {
+    return this.#results?.entries() ?? [];
+  }
+
   /** Stores truncated results for `read_result`, which may have another name; undefined if the model cannot call it. */
   get reader(): RoundScope['reader'] {
     return this.#results && { results: this.#results, name: this.#nameOfReader() };
