@@ -26,6 +26,8 @@ export interface DocumentReader {
 const jsonCharacters = 64 * 1024;
 /** YAML takes fifty times as long as JSON to parse. */
 const yamlCharacters = 8 * 1024;
+/** Loading the validator takes a tenth of a second. */
+const checkedCharacters = 4 * 1024;
 /** A text that needs more is an attack: it ends the thread and not the gateway. */
 const threadMegabytes = 384;
 const tooMuchMemory = `Reading this document takes more than ${threadMegabytes} MB of memory. A JSON document takes far less than a YAML document.`;
@@ -64,9 +66,24 @@ function turnOf(budget: ConversionBudget): LimitFunction {
   return turn;
 }
 
+/**
+ * One at a time: a validator compiles its schemas anew for each document, which takes tens of milliseconds however small that is. Of many that are
+ * registered together, the others are checked in threads.
+ */
+let isCheckingHere = false;
+
 /** A small document may take as long as a large one: it refers to itself again and again, or to files. Then a thread begins anew. */
 async function openHereOrInThread(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
-  if (!isSmall(job)) return openInThread(job, fetchFile, reader);
+  if (!isSmall(job) || (job.isChecked && isCheckingHere)) return openInThread(job, fetchFile, reader);
+  isCheckingHere ||= job.isChecked;
+  try {
+    return await openHere(job, fetchFile, reader);
+  } finally {
+    if (job.isChecked) isCheckingHere = false;
+  }
+}
+
+async function openHere(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
   const { budget } = job;
   const before = createTrialBudget(budget);
   const trial = { ...before };
@@ -84,11 +101,9 @@ async function openHereOrInThread(job: DocumentJob, fetchFile: FetchFile, reader
 
 /** An object was measured when it was parsed, and posting it to a thread costs as much as a small one is worth. */
 function isSmall({ source, isChecked }: DocumentJob): boolean {
-  // A validator compiles its schemas anew for each document, which takes tens of milliseconds however small that is.
-  if (isChecked) return false;
   const isText = !isObject(source);
   const characters = isText ? source.length : sizeOf(source);
-  if (characters > jsonCharacters) return false;
+  if (characters > jsonCharacters || (isChecked && characters > checkedCharacters)) return false;
   if (!isText || characters <= yamlCharacters) return true;
   return isJsonText(typeof source === 'string' ? source : new TextDecoder().decode(source.subarray(0, 200)));
 }

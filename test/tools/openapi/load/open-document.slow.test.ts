@@ -113,11 +113,14 @@ describe('openForeignDocument', () => {
     expect(begunJobs(events)).toBe(0);
   });
 
-  it('checks even a small one in a thread, because the validator takes long for each', async () => {
+  it('checks one small document itself, and others meanwhile in threads', async () => {
     const events = watchWorkerJobs();
-    const { notes } = await openForeignDocument(jobOf('{"openapi":"3.0.0","paths":{}}', { isChecked: true }), noFiles, reader);
-    expect(notes.join()).toContain('info');
-    expect(begunJobs(events)).toBe(1);
+    const check = (): Promise<OpenedDocument> =>
+      openForeignDocument(jobOf('{"openapi":"3.0.0","paths":{}}', { isChecked: true }), noFiles, reader);
+    for (const { notes } of await Promise.all([check(), check(), check()])) expect(notes.join()).toContain('info');
+    expect(begunJobs(events)).toBe(2);
+    await check();
+    expect(begunJobs(events)).toBe(2);
   });
 
   it('ends its own attempt at a small one that takes long, and begins anew in a thread', async () => {
