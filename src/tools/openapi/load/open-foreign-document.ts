@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { JsonObject } from '../../../shared/json/json.ts';
@@ -77,6 +78,8 @@ async function openHereOrInThread(job: DocumentJob, fetchFile: FetchFile, reader
   if (!isSmall(job) || (job.isChecked && isCheckingHere)) return openInThread(job, fetchFile, reader);
   isCheckingHere ||= job.isChecked;
   try {
+    // Each in a tick of its own.
+    if (job.isChecked) await nextTick();
     return await openHere(job, fetchFile, reader);
   } finally {
     if (job.isChecked) isCheckingHere = false;
