@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/stores/registry.ts';
@@ -5,6 +6,8 @@ import type { ToolServerReport, ToolServerInspector } from '../core/tools/tool-s
 
 /** Documents that are loaded at the same time: each may take megabytes of memory. */
 export const parallelLoads = 4;
+/** Known reports that are read in one tick of the event loop: a few milliseconds. */
+const knownPerTick = 50;
 /** How long a list waits for its servers; loading goes on afterwards. */
 const listTimeoutMs = 2 * limits.documentTimeoutMs;
 
@@ -26,9 +29,14 @@ export async function loadReports(
 ): Promise<ToolServerReport[]> {
   const limit = pLimit(parallelLoads);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)]);
+  let knownCount = 0;
   const load = async (record: ToolServerRecord): Promise<ToolServerReport> => {
     const known = knownReport(inspector, record);
-    if (known.ok || deadline.aborted) return known;
+    if (known.ok || deadline.aborted) {
+      knownCount += 1;
+      if (knownCount % knownPerTick === 0) await nextTick();
+      return known;
+    }
     return loadReport(inspector, record, deadline).catch(() => knownReport(inspector, record));
   };
   const reports = await Promise.all(records.map((record) => limit(() => load(record))));

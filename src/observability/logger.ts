@@ -65,21 +65,35 @@ function createIsoTime(): () => string {
 
 /** How long lines are buffered: writing each line would be a tenth of the cost of a short chat. */
 const flushMs = 50;
-const flushBytes = 4_096;
+const flushCharacters = 4_096;
 
 function standardOutput(): DestinationStream {
-  const output = pino.destination({ fd: 1, sync: true, minLength: flushBytes, periodicFlush: flushMs });
+  const output = pino.destination({ fd: 1, sync: true });
+  // Pino's own buffer measures everything in it with each line.
+  let buffered = '';
+  const flushSync = (): void => {
+    const text = buffered;
+    buffered = '';
+    if (text !== '') output.write(text);
+  };
+  const write = (line: string): void => {
+    buffered += line;
+    if (buffered.length >= flushCharacters) flushSync();
+  };
+  setInterval(flushSync, flushMs).unref();
   // Flushes at every exit except SIGKILL, which loses the last lines.
   process.once('exit', () => {
     try {
       // `flushSync` alone would retry for ever if the reader is gone or the disk is full; `flush` throws then.
+      flushSync();
       output.flush();
       output.flushSync();
     } catch {
       // The log cannot be written, so the error cannot be logged either.
     }
   });
-  return output;
+  // Pino calls `flushSync` after a fatal line.
+  return { write, flushSync } as DestinationStream;
 }
 
 /** Fields with a serializer for live objects; copying those first would traverse sockets and streams. */

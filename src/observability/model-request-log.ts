@@ -1,5 +1,7 @@
 import type { ChatEvent, Usage } from '../core/chat/chat.ts';
-import type { JsonObject } from '../shared/json/json.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject, JsonValue } from '../shared/json/json.ts';
+import { keepFor } from '../shared/keep-last.ts';
 import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../core/models/model-request-log.ts';
 import type { RunEvent } from '../core/chat/run-event.ts';
 import { withoutUndefined } from '../shared/json/without-undefined.ts';
@@ -30,7 +32,7 @@ export class NumberedRequestLog implements ModelRequestLog {
   readonly #events: ShortEvents;
   readonly #options: ModelRequestOptions;
   #count: number;
-  #namesBefore = '';
+  #namesBefore: JsonValue | undefined;
 
   constructor(events: ShortEvents, options: ModelRequestOptions) {
     this.#events = events;
@@ -43,15 +45,19 @@ export class NumberedRequestLog implements ModelRequestLog {
     this.#count += 1;
     const question = this.#count;
     const data: JsonObject = { question, ...request };
-    const names = request['names'] === undefined ? '' : JSON.stringify(request['names']);
+    const { names } = request;
     // The same names are not repeated with each round.
-    const isRepeated = names !== '' && names === this.#namesBefore;
+    const isRepeated = names !== undefined && isDeepStrictEqual(names, this.#namesBefore);
     if (isRepeated) delete data['names'];
-    else if (names !== '') this.#namesBefore = names;
-    this.#events.addShort({ type: 'model.request', data }, plainCharacters + (isRepeated ? 0 : names.length));
+    else if (names !== undefined) this.#namesBefore = names;
+    const added = isRepeated || !Array.isArray(names) ? 0 : charactersOf(names);
+    this.#events.addShort({ type: 'model.request', data }, plainCharacters + added);
     return new NumberedAnswer(this.#events, { question, now, prompt: prompts?.begin(question, sent) });
   }
 }
+
+/** The characters of names. The same list has the same for all runs. */
+const charactersOf = keepFor((names: readonly JsonValue[]): number => JSON.stringify(names).length);
 
 interface AnswerOptions {
   question: number;

@@ -121,26 +121,25 @@ class UnsavedRecorder implements RunRecorder {
     if (event.type === 'usage') run.usage = addUsage(run.usage, event.usage);
     if (event.type !== 'run-event') return;
     this.#record.add(event.event, this.#options.now());
-    this.#noteChange();
+    if (!this.#entry.isUnsaved) this.#noteChange();
   }
 
   /** An event of a model request. */
   addShort(event: RunEvent, characters: number): void {
     const { now, logger } = this.#options;
     this.#record.addShort(event, characters, now());
-    this.#noteChange();
+    if (!this.#entry.isUnsaved) this.#noteChange();
     logger.debug?.({ run_id: this.#record.run.id, data: event.data }, event.type);
   }
 
   end(ending: RunEnding): void {
     this.#entry.hasEnded = true;
     this.#record.end(ending, this.#options.now());
-    this.#noteChange();
+    if (!this.#entry.isUnsaved) this.#noteChange();
   }
 
+  /** Not for a run that is unsaved: it will be saved with all its changes. */
   #noteChange(): void {
-    // Whatever is unsaved will be saved, with all its changes.
-    if (this.#entry.isUnsaved) return;
     this.#options.unsaved.noteChange(this.#entry);
     this.#options.saver.schedule();
   }
@@ -150,7 +149,7 @@ class UnsavedRecorder implements RunRecorder {
     return prompts?.begin(this.#record.run, () => {
       const message = 'This run has more prompts and answers than are recorded. Further ones are left out.';
       this.#record.add({ type: 'warning', data: { code: 'prompts_left_out', message } }, now());
-      this.#noteChange();
+      if (!this.#entry.isUnsaved) this.#noteChange();
     });
   }
 }

@@ -50,7 +50,8 @@ export class RunRecord {
     // A suspended run has not ended, and a resumed one does not start a second time.
     if (event.type === 'run.end' && event.data.status === 'waiting') return;
     if (event.type === 'run.start' && this.#isResumed) return;
-    if (isShort(event)) return this.addShort(event, shortCharacters, time);
+    const short = shortSizeOf(event);
+    if (short !== undefined) return this.addShort(event, short, time);
     const { type, data } = event;
     noteWork(this.#work, event, time);
     if (type === 'tool.progress' && ++this.#progressEvents > loggedProgressEvents) return;
@@ -76,21 +77,18 @@ export class RunRecord {
     if (this.run.status !== 'waiting') this.run.finished = time;
   }
 
-  #keep(event: LoggedEvent, size: number): void {
-    if (!this.#hasRoom(event, size)) return;
-    this.#characters += size;
-    this.run.events.push(event);
-  }
-
   /** There is always room for the warning and the end. */
-  #hasRoom(event: LoggedEvent, size: number): boolean {
-    if (event.type === 'run.end') return true;
-    if (this.#isFull) return false;
-    if (this.#characters + size <= loggedRunCharacters && this.run.events.length < loggedRunEvents) return true;
-    this.#isFull = true;
-    const message = 'This run has more events than the log keeps. Further events are left out, except its end.';
-    this.run.events.push({ type: 'warning', time: event.time, data: { code: 'events_left_out', message } });
-    return false;
+  #keep(event: LoggedEvent, size: number): void {
+    const { events } = this.run;
+    const hasRoom = !this.#isFull && this.#characters + size <= loggedRunCharacters && events.length < loggedRunEvents;
+    if (hasRoom || event.type === 'run.end') {
+      this.#characters += size;
+      events.push(event);
+    } else if (!this.#isFull) {
+      this.#isFull = true;
+      const message = 'This run has more events than the log keeps. Further events are left out, except its end.';
+      events.push({ type: 'warning', time: event.time, data: { code: 'events_left_out', message } });
+    }
   }
 
   #noteStatus(event: RunEvent): void {
@@ -109,10 +107,13 @@ export class RunRecord {
   }
 }
 
-/** The start of a run without tools, and an end without an error: they have nothing but the gateway's own words, and a name. */
-function isShort({ type, data }: RunEvent): boolean {
-  if (type === 'run.end') return data.error === undefined;
-  return type === 'run.start' && data.tools === 0 && data.model.length < shortCharacters;
+/** The size of a start, and of an end without an error, which have nothing but the gateway's own words, and names; undefined for other events. */
+function shortSizeOf({ type, data }: RunEvent): number | undefined {
+  if (type === 'run.end') return data.error === undefined ? shortCharacters : undefined;
+  if (type !== 'run.start' || data.model.length >= shortCharacters) return undefined;
+  let size = shortCharacters;
+  for (const name of data.functions ?? []) size += name.length;
+  return size;
 }
 
 function isWithin(inner: unknown, outer: unknown): boolean {

@@ -11,7 +11,7 @@ export function emptyWork(): RunWork {
 
 /** Counts an event of the run. `work` is changed. */
 export function noteWork(work: RunWork, { type, data }: Pick<LoggedEvent, 'type' | 'data'>, time: number): void {
-  const tool = textIn(data['tool']);
+  const tool = data['tool'] === undefined ? undefined : textIn(data['tool']);
   work.last = { type, time, ...(tool !== undefined && { tool }) };
   if (type === 'model.request') work.modelRequests += 1;
   else if (type === 'tool.call') {

@@ -2,9 +2,11 @@
 export function keepFor<From extends object, To>(derive: (from: From) => To): (from: From) => To {
   const kept = new WeakMap<From, { to: To }>();
   return (from) => {
-    const known = kept.get(from) ?? { to: derive(from) };
-    kept.set(from, known);
-    return known.to;
+    const known = kept.get(from);
+    if (known !== undefined) return known.to;
+    const to = derive(from);
+    kept.set(from, { to });
+    return to;
   };
 }
 

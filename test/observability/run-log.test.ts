@@ -56,7 +56,7 @@ describe('saving', () => {
   it('happens a second later, once for all runs, and not for texts', async () => {
     const { begin, saves } = openDesk();
     const first = begin('a');
-    first.record(event('run.start', { mode: 'native' }));
+    first.record(event('run.start', { model: 'm', mode: 'native' }));
     begin('b').end({ status: 'completed' });
     first.end({ status: 'completed' });
     await pass(999);
@@ -90,7 +90,7 @@ describe('saving', () => {
   it('goes on in a run that waits, taken up again here or by another process, and ends it once', async () => {
     const { begin, store, log } = openDesk();
     const run = begin('a');
-    run.record(event('run.start', { mode: 'native' }));
+    run.record(event('run.start', { model: 'm', mode: 'native' }));
     run.record(event('approval.request', { id: 'one' }));
     run.record(event('run.end', { run_id: 'a', status: 'waiting' }));
     run.end({ status: 'completed' });
@@ -102,7 +102,7 @@ describe('saving', () => {
     expect(await next.log.find('a')).toMatchObject({ status: 'waiting' });
     const there = await next.log.resume('a');
     there?.record(event('approval.response', { id: 'one', decision: 'approve' }));
-    there?.record(event('run.start', { mode: 'native' }));
+    there?.record(event('run.start', { model: 'm', mode: 'native' }));
     there?.end({ status: 'completed' });
     expect(await next.log.resume('a')).toBeUndefined();
     await next.log.flush();
@@ -336,9 +336,9 @@ describe('what is written down', () => {
   };
 
   it('has the end that the log knows of, once', async () => {
-    const run = await recorded(event('run.start', { mode: 'native', tools: 1 }));
+    const run = await recorded(event('run.start', { model: 'm', mode: 'native', tools: 1 }));
     expect(run).toMatchObject({ status: 'failed', mode: 'native', created: 1_000_000, finished: 1_000_000 });
-    expect(run.events).toEqual([{ type: 'run.start', time: 1_000_000, data: { mode: 'native', tools: 1 } }, end]);
+    expect(run.events).toEqual([{ type: 'run.start', time: 1_000_000, data: { model: 'm', mode: 'native', tools: 1 } }, end]);
   });
 
   it.each(['completed', 'waiting'] as const)('has the end %s that the run itself told', async (status) => {

@@ -4,6 +4,7 @@ import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.t
 import type { DataOf } from '../../core/chat/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import type { FoundModel } from '../../core/models/model.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/async/emit.ts';
@@ -19,18 +20,16 @@ import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-t
 import { findTaskModel } from '../modes/prompt/task-model.ts';
 import { withReadArguments } from '../parse-tool-calls/read-arguments.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
-import { questionBefore } from '../suspend/turn-places.ts';
 import { sourceOfFile } from '../tool-calls/cite-sources.ts';
-import { keepThoughts } from '../thoughts/keep-thoughts.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { reportModelRequests } from '../turns/report-model-requests.ts';
 import { startEvents, type Announcement } from './announce-start.ts';
-import { stageBackend, type Stage } from './backend-stages.ts';
-import type { Candidate } from './fall-back.ts';
+import { stageBackend } from './backend-stages.ts';
+import { ChangingChat } from './changing-chat.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
 import { beginBehind, notRepeatedWarning, withNote } from './continue-failed.ts';
-import { expandVariables, prepareMessages } from './prepare-messages.ts';
-import { nativeRequest, toBackendRequest, type ChangeRequest, type ChatServices, type PreparedChat } from './prepared-chat.ts';
+import { prepareMessages } from './prepare-messages.ts';
+import { nativeRequest, saverFor, toBackendRequest, type ChangeRequest, type ChatServices, type PreparedChat } from './prepared-chat.ts';
 import { originOf } from './request-origin.ts';
 import { runChat } from './run-chat.ts';
 import { ShownText } from './shown-text.ts';
@@ -76,9 +75,9 @@ export async function answerChat(
   const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
   const begun = startEvents(announcement, startData({ offer, run }, choice));
-  addWarnings(begun, request.warnings);
-  addWarnings(begun, offer.warnings);
-  if (!isPlain) addWarnings(begun, warnings);
+  if (request.warnings !== undefined) addWarnings(begun, request.warnings);
+  if (offer.warnings.length > 0) addWarnings(begun, offer.warnings);
+  if (!isPlain && warnings.length > 0) addWarnings(begun, warnings);
   if (continued !== undefined) begun.push(notRepeatedWarning(continued));
   if (resumed === undefined) offer.lists?.forEach((list) => begun.push({ type: 'tool-list', list }));
   if (resumed === undefined) request.files.forEach((file) => begun.push({ type: 'source', source: sourceOfFile(file) }));
@@ -115,8 +114,8 @@ export async function answerChat(
   return undefined;
 }
 
-function addWarnings(events: ChatEvent[], warnings: readonly CallerWarning[] = []): void {
-  if (warnings.length > 0) events.push(...warnings.map(warningEvent));
+function addWarnings(events: ChatEvent[], warnings: readonly CallerWarning[]): void {
+  events.push(...warnings.map(warningEvent));
 }
 
 /** Adds the files of the request to a copy of the messages. */
@@ -155,6 +154,8 @@ function requireOneChoice({ parameters }: ChatRequest): void {
   );
 }
 
+const noWarnings: ToolOffer['warnings'] = [];
+
 /** The mode of a run. A resumed run keeps its own. Warns if there are tools, and the model is known to refuse native calls. */
 function chooseFor(
   chat: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>,
@@ -162,10 +163,10 @@ function chooseFor(
   resumed: ModeChoice | undefined,
 ): { choice: ModeChoice; warnings: ToolOffer['warnings'] } {
   const { model, request } = chat;
-  if (resumed !== undefined) return { choice: resumed, warnings: [] };
+  if (resumed !== undefined) return { choice: resumed, warnings: noWarnings };
   const choice = chooseMode(mode, model);
-  if (mode !== 'auto' || chat.offer.tools.size === 0 || recallNoTools(model, nativeRequest(chat)) === undefined)
-    return { choice, warnings: [] };
+  const mayKnow = mode === 'auto' && chat.offer.tools.size > 0 && model.lessons.mayRecall({});
+  if (!mayKnow || recallNoTools(model, nativeRequest(chat)) === undefined) return { choice, warnings: noWarnings };
   return { choice: withoutNativeCalls(choice), warnings: [noToolsWarning(request.model)] };
 }
 
@@ -174,13 +175,14 @@ function startData({ offer: { tools }, run }: Pick<PreparedChat, 'offer' | 'run'
   return { run_id: run.runId, mode: modeName(choice), tools: tools.size, functions: [...tools.keys()] };
 }
 
-const noTools: ReadonlyMap<string, Tool> = new Map();
+const nothingOffered: Pick<ToolOffer, 'tools'> = { tools: new Map() };
 
 /** Without tools of the gateway the request goes to the backend unchanged, with all its choices. */
 function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
   const { request, run, model, withFiles } = chat;
   const report = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
-  const { backend, answering } = stageBackend(chat, {
+  const { backend } = stageBackend({
+    chat,
     choice: undefined,
     chooser: model,
     mayConsumeFiles: false,
@@ -188,9 +190,8 @@ function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
     report,
   });
   const messages = withFiles(request.messages).map(withReadCalls);
-  const { callerTools, ...asked } = toBackendRequest(request, model, run);
-  const keeping = callerTools.length === 0 ? backend : keepThoughts(backend, saverFor(chat, answering));
-  return keeping.answer({ ...asked, callerTools, messages, tools: [], origin: originOf(run.caller, () => noTools) }, emit);
+  const asked = toBackendRequest(request, model, run);
+  return backend.answer({ ...asked, messages, tools: [], origin: originOf(run.caller, nothingOffered) }, emit);
 }
 
 /** A client may send calls back whose arguments only the gateway can read. */
@@ -223,25 +224,36 @@ function answerWithTools(chat: PreparedChat, first: ModeChoice, emit: Emit<ChatE
   );
 }
 
+const noNames: ReadonlySet<string> = new Set();
+
 interface ModeAttempt {
   choice: ModeChoice;
   /** How the backend refused the attempt before. */
   refusal?: GatewayError;
 }
 
-async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  const { model, run, services } = chat;
+  if (choice.path !== 'prompt') return answerWith(model, { chat, choice, emit });
+  return findTaskModel(model, { ...services, signal: run.signal }, emit).then((chooser) => answerWith(chooser, { chat, choice, emit }));
+}
+
+/** `chooser`: the model that chooses tools by a prompt. */
+function answerWith(
+  chooser: FoundModel,
+  { chat, choice, emit }: { chat: PreparedChat; choice: ModeChoice; emit: Emit<ChatEvent> },
+): Promise<Handoff | undefined> {
   const { request, run, services, model, offer, resumed, withFiles } = chat;
   const { settings, runtime, now } = services;
   const isSelection = choice.path === 'prompt';
   const isOnce = isSelection || choice.isSingleCall;
   const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
   const mayConsumeFiles = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
-  const report: Stage = reportModelRequests(run.modelRequests, { mode: modeName(choice), preset: run.preset?.id });
-  const chooser = isSelection ? await findTaskModel(model, { ...services, signal: run.signal }, emit) : model;
+  const report = reportModelRequests(run.modelRequests, { mode: modeName(choice), preset: run.preset?.id });
   // A selection sees only the conversation; files are added for its answer.
   const toStart = isSelection || mayConsumeFiles ? (messages: ChatMessage[]) => messages : withFiles;
   const pictures = new RunPictures();
-  const { backend, answering } = stageBackend(chat, { choice, chooser, mayConsumeFiles, pictures, report });
+  const { backend, answering } = stageBackend({ chat, choice, chooser, mayConsumeFiles, pictures, report });
   const loop: ChatRun = {
     backend,
     answeringFallback: () => answering().id,
@@ -249,14 +261,14 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
     request: toBackendRequest(request, model, run),
     messages: toStart(request.messages),
     offer,
-    changing: changingOf(chat, toStart),
-    callerNames: new Set(request.callerFunctions.map(({ name }) => name)),
+    changing: chat.change && new ChangingChat(chat, chat.change, toStart),
+    callerNames: request.callerFunctions.length === 0 ? noNames : new Set(request.callerFunctions.map(({ name }) => name)),
     // One selection or one call. If it called only helpers, another one follows that has read their results.
     maxRounds: isOnce ? 1 : maxRounds,
     maxLookups: isOnce ? maxRounds : undefined,
     maxCalls: request.maxToolCalls,
     // By now the backend has accepted tools; falling back would run calls again that have already run.
-    choice: { ...choice, mayFallBack: false },
+    choice: choice.mayFallBack ? { ...choice, mayFallBack: false } : choice,
     returnsOneCall: request.returnsOneCall,
     contextTokens: model.contextTokens,
     resumed,
@@ -264,41 +276,4 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
     saveForClient: saverFor(chat, answering),
   };
   return runChat(loop, emit);
-}
-
-/** Stores a turn that ends with calls of the caller's functions, and returns these as the client gets them. */
-function saverFor({ request, run, services, model }: PreparedChat, answering: () => Candidate): ChatRun['saveForClient'] {
-  const { continuations } = services;
-  const { callIdSeed, returnsThoughts } = request;
-  return (calls, messages) => {
-    const turn = { model: answering().id ?? model.record.id, calls, messages, returnsThoughts };
-    if (callIdSeed === undefined) return continuations.save(run.caller, turn);
-    return continuations.saveByPlace(run.caller, { seed: callIdSeed, question: questionBefore(request.messages) }, turn);
-  };
-}
-
-/** How functions change the tools and instructions of the run. */
-function changingOf(
-  { request, run, services, variables, change }: PreparedChat,
-  toStart: (messages: ChatMessage[]) => ChatMessage[],
-): ChatRun['changing'] {
-  if (change === undefined) return undefined;
-  const findOffer = async (changed: ChatRequest, by: RunContext): Promise<ToolOffer> =>
-    applyToolChoice(changed, await services.tools.offerFor(changed, by), true).offer;
-  let latest = request;
-  return {
-    renew: () => findOffer(latest, { ...run, suspension: undefined }),
-    async check(toolIds) {
-      await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [], mcpServers: [] }, run);
-    },
-    async change(changes, time) {
-      const changed = await change(changes, time);
-      latest = changed;
-      const [first] = changes.instructions === undefined ? [] : toStart(expandVariables(changed.messages, variables));
-      return {
-        ...(changes.toolIds !== undefined && { offer: await findOffer(changed, run) }),
-        ...(changes.instructions !== undefined && { system: first?.role === 'system' || first?.role === 'developer' ? first : null }),
-      };
-    },
-  };
 }

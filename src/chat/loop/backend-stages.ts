@@ -1,24 +1,28 @@
-import type { FoundModel, ModelBackend } from '../../core/models/model.ts';
-import { withModelHooks } from '../hooks/hook-model.ts';
+import type { FoundModel, ModelBackend, ModelRequest } from '../../core/models/model.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
+import type { Emit } from '../../shared/async/emit.ts';
+import { withModelHooks, type HookedRun } from '../hooks/hook-model.ts';
 import { withFilesAtEachTurn } from '../messages/consume-files.ts';
 import type { RunPictures } from '../messages/run-pictures.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import { askOnceMore } from '../modes/ask-once-more.ts';
 import { learnNoTools } from '../modes/learn-no-tools.ts';
-import { answerFromResults } from '../modes/native/answer-from-results.ts';
+import { answerFromResults, hasCalled } from '../modes/native/answer-from-results.ts';
 import { recoverLeakedCalls } from '../modes/native/recover-leaked-calls.ts';
 import { replayReasoning } from '../modes/native/replay-reasoning.ts';
 import { showPictures } from '../modes/show-pictures.ts';
 import { selectToolsByPrompt } from '../modes/prompt/select-tools-by-prompt.ts';
 import { reasonAndAct } from '../modes/react/reason-and-act.ts';
+import { keepThoughts } from '../thoughts/keep-thoughts.ts';
+import { hasThoughts } from '../thoughts/thought-fields.ts';
 import { uniqueCallIds } from '../turns/unique-call-ids.ts';
 import { fallBack, fallbacksOf, type Candidate } from './fall-back.ts';
-import type { PreparedChat } from './prepared-chat.ts';
+import { saverFor, type PreparedChat } from './prepared-chat.ts';
 
-export type Stage = (backend: ModelBackend) => ModelBackend;
-
-interface StageOptions {
-  /** Undefined for a request without tools. */
+/** The parts of a run that its stages need. */
+interface RunParts {
+  chat: PreparedChat;
+  /** Undefined for a request without tools of the gateway. */
   choice: ModeChoice | undefined;
   /** The model that chooses tools by a prompt. */
   chooser: FoundModel;
@@ -27,74 +31,160 @@ interface StageOptions {
   /** Those that functions of the run return. */
   pictures: RunPictures;
   /** Reports requests to the log. Returns the same object for the same backend. */
-  report: Stage;
+  report: (backend: ModelBackend) => ModelBackend;
 }
 
-/**
- * The backend of a run, as the loop sees it, and the model that answers now. The events of an answer pass the stages in the order of the list, and requests in the opposite order. A
- * run has only the stages that can act in it. Above them `requestTurn` collects the calls, and `createTurnSeparator` separates the texts of turns.
- */
-export function stageBackend(
-  { request, run, services, model, offer, variables, withFiles, resumed, hasShownText }: PreparedChat,
-  { choice, chooser, mayConsumeFiles, pictures, report }: StageOptions,
-): { backend: ModelBackend; answering: () => Candidate } {
-  const { caller } = run;
-  const { newCallId, settings, runtime } = services;
-  const hooked = { hooks: runtime?.hooks, run };
-  const path = choice?.path;
-  const fallbacks = fallbacksOf(run, model);
-  // The log has what is sent: all other stages change or repeat requests.
-  const { backend: reported, answering } = fallBack({ model, fallbacks, models: services.models, caller, hasShownText, report });
+/** The same, with the backend that the stages surround, and the model that answers now. */
+interface StagedRun extends RunParts {
+  reported: ModelBackend;
+  answering: () => Candidate;
+  hooked: HookedRun;
+}
 
-  // The same object for the same backend, as `report`.
-  const repeating = new Map<ModelBackend, ModelBackend>();
-  const repeat: Stage = (backend) => {
-    const known = repeating.get(backend) ?? askOnceMore(backend);
-    repeating.set(backend, known);
-    return known;
-  };
-  const recoverCalls: Stage = (backend) => recoverLeakedCalls({ backend, newCallId, caller });
-  const answerWithoutTools: Stage = (backend) =>
+/** One stage that the requests and answers of a run pass. */
+interface Stage {
+  /** Whether it can do anything about this request or its answer; if not, both pass it by. Default: always. */
+  acts?(request: ModelRequest, run: StagedRun): boolean;
+  /** The stage around what is below it. Called once in a run, when it first acts. */
+  around(below: ModelBackend, run: StagedRun): ModelBackend;
+}
+
+const uniqueIds: Stage = { around: (below, { chat }) => uniqueCallIds(below, chat.services.newCallId) };
+
+const reasoning: Stage = { acts: ({ messages }) => messages.some(hasThoughts), around: replayReasoning };
+
+const leakedCalls: Stage = {
+  around: (backend, { chat: { services, run } }) => recoverLeakedCalls({ backend, newCallId: services.newCallId, caller: run.caller }),
+};
+
+/** Once what the backend could not read has been read here, as far as it can be. */
+const unreadableCalls: Stage = { around: askOnceMore };
+
+const lateRefusals: Stage = {
+  acts: hasCalled,
+  around: (backend, { reported, answering }) =>
     answerFromResults({
       backend,
-      plain: repeat(reported),
+      plain: askOnceMore(reported),
       onRefusal: (refusal, refused) => learnNoTools(answering().found, refusal, refused),
-    });
-  const stepByStep: Stage = (backend) => reasonAndAct({ backend, newCallId, caller });
-  const addPictures: Stage = (backend) => showPictures({ backend, model, pictures, isInlined: path !== 'native' });
-  const selectTools: Stage = (backend) =>
-    selectToolsByPrompt({
+    }),
+};
+
+const pictures: Stage = { acts: (_request, run) => !run.pictures.isEmpty, around: addPictures };
+
+function addPictures(backend: ModelBackend, run: StagedRun): ModelBackend {
+  return showPictures({ backend, model: run.chat.model, pictures: run.pictures, isInlined: run.choice?.path !== 'native' });
+}
+
+const steps: Stage = {
+  around: (backend, { chat: { services, run } }) => reasonAndAct({ backend, newCallId: services.newCallId, caller: run.caller }),
+};
+
+/** A selection asks hooks itself, about the selection and about the answer, and adds files and pictures to the answer. It compares backends. */
+const selection: Stage = {
+  around(_below, run) {
+    const { chat, choice, chooser, reported, report, hooked } = run;
+    const { request, services, model, offer, variables, withFiles, resumed } = chat;
+    const backend = askOnceMore(reported);
+    const asked = chooser === model ? reported : report(chooser.backend);
+    return selectToolsByPrompt({
       backend,
-      task: { backend: repeat(chooser === model ? reported : report(chooser.backend)), model: chooser.name },
-      template: settings.selectionTemplate,
+      task: { backend: asked === reported ? backend : askOnceMore(asked), model: chooser.name },
+      template: services.settings.selectionTemplate,
       variables,
       isSingleCall: choice?.isSingleCall === true,
       withFiles,
-      addPictures,
-      newCallId,
+      addPictures: (answering) => addPictures(answering, run),
+      newCallId: services.newCallId,
       isAfterHandoff: request.purpose === 'handoff' && resumed === undefined,
-      caller,
+      caller: chat.run.caller,
       offer,
       hooked,
     });
-  const addFiles: Stage = (backend) => withFilesAtEachTurn(backend, withFiles);
-  const askHooks: Stage = (backend) => withModelHooks(backend, hooked, 'answer');
+  },
+};
 
-  const stages: readonly (Stage | false)[] = [
-    // The other paths make all ids themselves, and a selection compares backends.
-    (path === 'native' || path === undefined) && uniqueCallIds(newCallId),
-    (path === 'native' || path === undefined) && replayReasoning,
-    path === 'native' && recoverCalls,
-    // Once what the backend could not read has been read here, as far as it can be.
-    path !== undefined && repeat,
-    path === 'native' && answerWithoutTools,
-    (path === 'native' || path === 'react') && addPictures,
-    path === 'react' && stepByStep,
-    // A selection asks hooks itself, about the selection and about the answer, and adds files to the answer.
-    path === 'prompt' && selectTools,
-    path !== 'prompt' && mayConsumeFiles && addFiles,
-    path !== 'prompt' && askHooks,
-  ];
-  const backend = stages.filter((stage) => stage !== false).reduce((staged, stage) => stage(staged), reported);
-  return { backend, answering };
+const files: Stage = {
+  acts: (_request, run) => run.mayConsumeFiles,
+  around: (below, { chat }) => withFilesAtEachTurn(below, chat.withFiles),
+};
+
+const hooks: Stage = {
+  acts: (_request, { hooked }) => hooked.hooks !== undefined,
+  around: (below, { hooked }) => withModelHooks(below, hooked, 'answer'),
+};
+
+const thoughts: Stage = {
+  acts: ({ callerTools }) => callerTools.length > 0,
+  around: (below, { chat, answering }) => keepThoughts(below, saverFor(chat, answering)),
+};
+
+/**
+ * The stages of each kind of run. The events of an answer pass them in this order, requests in the opposite one. Above them `requestTurn` collects the
+ * calls, and `TurnSeparator` separates the texts of turns.
+ */
+const stagesOf: Readonly<Record<ModeChoice['path'] | 'none', readonly Stage[]>> = {
+  none: [uniqueIds, reasoning, hooks, thoughts],
+  native: [uniqueIds, reasoning, leakedCalls, unreadableCalls, lateRefusals, pictures, files, hooks],
+  react: [unreadableCalls, pictures, steps, files, hooks],
+  prompt: [selection],
+};
+
+/** The backend of a run, as the loop sees it, and the model that answers now. */
+export function stageBackend(parts: RunParts): { backend: ModelBackend; answering: () => Candidate } {
+  const { chat, choice, report } = parts;
+  const { model, run, services, hasShownText } = chat;
+  // The log has what is sent: all other stages change or repeat requests.
+  const { backend: reported, answering } = fallBack({
+    model,
+    fallbacks: fallbacksOf(run, model),
+    models: services.models,
+    caller: run.caller,
+    hasShownText,
+    report,
+  });
+  const staged: StagedRun = { ...parts, reported, answering, hooked: { hooks: services.runtime?.hooks, run } };
+  return { backend: new StagedBackend(stagesOf[choice?.path ?? 'none'], staged), answering };
+}
+
+class StagedBackend implements ModelBackend {
+  readonly #stages: readonly Stage[];
+  readonly #run: StagedRun;
+  /** Those that have acted, at their positions. */
+  readonly #made: (ModelBackend | undefined)[] = [];
+
+  constructor(stages: readonly Stage[], run: StagedRun) {
+    this.#stages = stages;
+    this.#run = run;
+  }
+
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    return this.answerBelow(this.#stages.length, request, emit);
+  }
+
+  /** Asks the next stage below this position that can act. */
+  answerBelow(position: number, request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    for (let index = position - 1; index >= 0; index -= 1) {
+      const stage = this.#stages[index];
+      if (stage === undefined || stage.acts?.(request, this.#run) === false) continue;
+      const made = (this.#made[index] ??= stage.around(index === 0 ? this.#run.reported : new BackendBelow(this, index), this.#run));
+      return made.answer(request, emit);
+    }
+    return this.#run.reported.answer(request, emit);
+  }
+}
+
+/** What is below one stage. */
+class BackendBelow implements ModelBackend {
+  readonly #staged: StagedBackend;
+  readonly #position: number;
+
+  constructor(staged: StagedBackend, position: number) {
+    this.#staged = staged;
+    this.#position = position;
+  }
+
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    return this.#staged.answerBelow(this.#position, request, emit);
+  }
 }

@@ -50,7 +50,7 @@ export interface ChatRun {
 }
 
 /** How a function changes the chat in which it runs. */
-interface ChangeableChat {
+export interface ChangeableChat {
   /** @throws GatewayError `unknown_tool_id`, `forbidden` for entries that the caller may not use */
   check(toolIds: readonly string[]): Promise<void>;
   /** The tools as they are now, without those that only calls from before a suspension may use (`Tool.isFormer`). */

@@ -9,7 +9,7 @@ import { createResultStore } from '../results/stored-results.ts';
 import { resultShareBytes } from '../results/truncate-result.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { RoundScope } from '../tool-calls/tool-call-scope.ts';
-import { namesOf, specsOf } from './offered-lists.ts';
+import { formerIn, hasShortened, namesOf, specsOf } from './offered-lists.ts';
 import { changeData, changesOf, configUpdate } from '../config/config-update.ts';
 
 interface CurrentOfferOptions {
@@ -46,13 +46,10 @@ export class CurrentOffer {
     this.#callerNames = callerNames;
     this.#results = canReadOn ? createResultStore(resumed?.results) : undefined;
     this.shareBytes = resultShareBytes(contextTokens);
-    const former = this.tools.values().filter(({ isFormer, spec }) => isFormer === true && resumed?.tools.includes(spec.name) !== true);
-    for (const { spec } of former) this.#remove(spec.name);
+    for (const name of formerIn(offer.tools)) if (resumed?.tools.includes(name) !== true) this.#remove(name);
     this.#takeHelpers(offer);
-    for (const name of [...(resumed?.tools ?? []), ...(demanded === undefined ? [] : [demanded])]) {
-      const tool = this.#finder?.deferred.get(name);
-      if (tool !== undefined) this.#add([tool]);
-    }
+    if (resumed !== undefined) for (const name of resumed.tools) this.#undefer(name);
+    if (demanded !== undefined) this.#undefer(demanded);
     this.#addDescriber();
   }
 
@@ -66,6 +63,11 @@ export class CurrentOffer {
 
   get finderName(): string | undefined {
     return this.#finder?.tool.spec.name;
+  }
+
+  /** The truncated results so far, whole. */
+  get storedTexts(): string[] {
+    return this.#results?.entries() ?? [];
   }
 
   /** Stores truncated results for `read_result`, which may have another name; undefined if the model cannot call it. */
@@ -144,6 +146,11 @@ export class CurrentOffer {
     if (tools.length > 0) this.tools = new Map([...this.tools, ...tools.map((tool) => [tool.spec.name, tool] as const)]);
   }
 
+  #undefer(name: string): void {
+    const tool = this.#finder?.deferred.get(name);
+    if (tool !== undefined) this.#add([tool]);
+  }
+
   #remove(name: string): void {
     this.tools = new Map(Array.from(this.tools).filter(([other]) => other !== name));
   }
@@ -165,6 +172,6 @@ export class CurrentOffer {
   #addDescriber(): void {
     const describer = this.#describer;
     if (describer === undefined || this.tools.has(describer.spec.name) || this.tools.size >= limits.toolsPerRequest) return;
-    if (this.tools.values().some(({ whole }) => whole !== undefined)) this.#add([describer]);
+    if (hasShortened(this.tools)) this.#add([describer]);
   }
 }

@@ -7,8 +7,10 @@ import type { ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import type { Continuations } from '../suspend/continuations.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import type { RunTranscripts } from '../suspend/run-transcripts.ts';
+import { questionBefore } from '../suspend/turn-places.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-scope.ts';
-import type { BackendRequest } from './chat-run.ts';
+import type { BackendRequest, ChatRun } from './chat-run.ts';
+import type { Candidate } from './fall-back.ts';
 import { specsOf } from './offered-lists.ts';
 import { originOf } from './request-origin.ts';
 
@@ -71,6 +73,17 @@ export function toBackendRequest(
 
 /** The first model request of a run in native mode. */
 export function nativeRequest({ request, model, run, offer }: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>): ModelRequest {
-  const origin = originOf(run.caller, () => offer.tools);
+  const origin = originOf(run.caller, offer);
   return { ...toBackendRequest(request, model, run), messages: request.messages, tools: specsOf(offer.tools), origin };
+}
+
+/** Stores a turn that ends with calls of the caller's functions, and returns these as the client gets them. */
+export function saverFor({ request, run, services, model }: PreparedChat, answering: () => Candidate): ChatRun['saveForClient'] {
+  const { continuations } = services;
+  const { callIdSeed, returnsThoughts } = request;
+  return (calls, messages) => {
+    const turn = { model: answering().id ?? model.record.id, calls, messages, returnsThoughts };
+    if (callIdSeed === undefined) return continuations.save(run.caller, turn);
+    return continuations.saveByPlace(run.caller, { seed: callIdSeed, question: questionBefore(request.messages) }, turn);
+  };
 }

@@ -1,13 +1,23 @@
 import type { RequestOrigin } from '../../core/models/model.ts';
-import type { Tool } from '../../core/tools/tool.ts';
+import type { ToolOffer } from '../../core/tools/tool.ts';
 
-/** The origin of the model requests of a run. `tools`: those on offer, which may change during it. */
-export function originOf(caller: { readonly id: string }, tools: () => ReadonlyMap<string, Tool>): RequestOrigin {
-  return {
-    callerId: caller.id,
-    sourceOf(name) {
-      const tool = tools().get(name);
-      return tool && { server: tool.server, isOwn: tool.isFromRequest === true };
-    },
-  };
+/** The origin of the model requests of a run. `offer`: its tools may change during the run. */
+export function originOf(caller: { readonly id: string }, offer: Pick<ToolOffer, 'tools'>): RequestOrigin {
+  return new RunOrigin(caller.id, offer);
+}
+
+/** A class, because one is made for each chat. */
+class RunOrigin implements RequestOrigin {
+  readonly callerId: string;
+  readonly #offer: Pick<ToolOffer, 'tools'>;
+
+  constructor(callerId: string, offer: Pick<ToolOffer, 'tools'>) {
+    this.callerId = callerId;
+    this.#offer = offer;
+  }
+
+  sourceOf(name: string): { server: string; isOwn: boolean } | undefined {
+    const tool = this.#offer.tools.get(name);
+    return tool && { server: tool.server, isOwn: tool.isFromRequest === true };
+  }
 }

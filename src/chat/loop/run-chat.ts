@@ -29,7 +29,7 @@ import { forcedChoiceIn, requestCall, type ForcedChoice } from '../tool-choice/f
 import { holdText } from '../turns/hold-text.ts';
 import { requestLastAnswer, requestTurn, type Turn } from '../turns/request-turn.ts';
 import { thoughtBefore } from '../thoughts/thought-fields.ts';
-import { createTurnSeparator, type TurnSeparator } from '../turns/separate-turns.ts';
+import { TurnSeparator } from '../turns/separate-turns.ts';
 import type { ChatRun, Handoff } from './chat-run.ts';
 import { changeData } from '../config/config-update.ts';
 import { CurrentOffer } from './current-offer.ts';
@@ -120,8 +120,8 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     }),
     guard: createDuplicateCallGuard(resumed?.guardedCalls),
     budget: createRoundBudget({ ...chat, now: settings.now }, resumed?.budget),
-    origin: originOf(settings.run.caller, () => offer.tools),
-    separator: createTurnSeparator(),
+    origin: originOf(settings.run.caller, offer),
+    separator: new TurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
     isAskedAgain: false,
     held: { messages: resumed === undefined ? messages.length : 0, others: 0 },
@@ -139,14 +139,26 @@ function firstStep({ chat: { resumed, callerNames }, offer }: Loop): NextStep {
 }
 
 async function requestNextTurn(loop: Loop): Promise<NextStep> {
-  const { chat, emit, offer, budget, separator } = loop;
+  const { chat, emit, budget, separator } = loop;
   const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
   beforeRequest(loop);
   const separated = separator.separate(emit);
   const held = demandedForm(chat.request.parameters) === undefined ? undefined : holdText(separated, chat.request.stream);
   const turn = writtenNow(await requestWithTools(loop, held?.emit ?? separated), chat);
-  if (turn.toolCalls.length > 0) await emit(offer.addCalled(turn.toolCalls, chat.settings.now()));
+  if (turn.toolCalls.length > 0) {
+    const next = await partition(turn, loop);
+    if (next !== undefined) return next;
+  }
+  const slow = held?.release();
+  if (slow !== undefined) await slow;
+  return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
+}
+
+/** The next step if a call of the turn may run. */
+async function partition(turn: Turn, loop: Loop): Promise<NextStep | undefined> {
+  const { chat, emit, offer } = loop;
+  await emit(offer.addCalled(turn.toolCalls, chat.settings.now()));
   const { callerNames, returnsOneCall, choice, request } = chat;
   const { toolChoice, parallelToolCalls } = request;
   const { calls, refused } = partitionToolCalls(turn, {
@@ -159,9 +171,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
     parallelToolCalls,
   });
   if (refused.length > 0) await emit(refused);
-  if (calls.length > 0) return { type: 'run_tools', turn, calls };
-  await held?.release();
-  return turn.isSilent && !isCut(turn) ? afterSilence(turn, loop) : answerWith(turn, loop);
+  return calls.length > 0 ? { type: 'run_tools', turn, calls } : undefined;
 }
 
 /** Notes which fallback has written a turn, because no other model can read its thoughts. */
@@ -173,7 +183,7 @@ function writtenNow(turn: Turn, { answeringFallback }: ChatRun): Turn {
 /** An answer that says nothing is requested once more. One that the token limit or a filter ended would end the same way, and stands. */
 function afterSilence(turn: Turn, loop: Loop): NextStep | Promise<NextStep> {
   // Offering functions again after calls could go on forever, and a selection has made its choice.
-  if (turn.toolCalls.length > 0 || loop.budget.used().rounds > 0 || loop.chat.choice.path === 'prompt') return { type: 'last_answer' };
+  if (turn.toolCalls.length > 0 || loop.budget.rounds > 0 || loop.chat.choice.path === 'prompt') return { type: 'last_answer' };
   // A forced call has been requested twice already.
   if (loop.isAskedAgain || forcedNow(loop) !== undefined) return answerWithNotice(turn, loop);
   loop.isAskedAgain = true;
@@ -186,7 +196,7 @@ function answerWith({ text, finishReason }: Turn, { transcript }: Loop): NextSte
 }
 
 async function answerWithNotice(turn: Turn, loop: Loop): Promise<NextStep> {
-  const text = loop.budget.used().rounds > 0 ? 'The model gave no answer after its last tool calls.' : 'The model gave no answer.';
+  const text = loop.budget.rounds > 0 ? 'The model gave no answer after its last tool calls.' : 'The model gave no answer.';
   await loop.emit([{ type: 'text', text }]);
   return answerWith({ ...turn, text }, loop);
 }
@@ -277,7 +287,7 @@ async function requestAnswer({ limit }: Step<'last_answer'>, loop: Loop): Promis
   // A selection has only one round anyway, which is not worth reporting as a limit.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || canCallAgain(chat))) await emit([limitReached(limit.limit, limit.value)]);
   beforeRequest(loop);
-  const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
+  const last = await requestLastAnswer(chat.backend, requestFor(loop, undefined), separator.separate(emit));
   return last.isSilent && !isCut(last) ? answerWithNotice(last, loop) : answerWith(last, loop);
 }
 
@@ -298,10 +308,10 @@ function canCallAgain({ choice }: ChatRun): boolean {
 function beforeRequest(loop: Loop): void {
   setCheckpoint(loop, () => betweenRounds(stateOf(loop)));
   const { chat, transcript, offer, held } = loop;
-  const added = transcript.messages.slice(held.messages);
-  const others = (offer.reader?.results.entries() ?? []).reduce((sum, text) => sum + text.length, chat.pictures.characters);
-  const characters = (added.length === 0 ? 0 : weigh(added)) + others - held.others;
-  loop.held = { messages: transcript.messages.length, others };
+  const { messages } = transcript;
+  const others = offer.storedTexts.reduce((sum, text) => sum + text.length, chat.pictures.characters);
+  const characters = (messages.length === held.messages ? 0 : weigh(messages.slice(held.messages))) + others - held.others;
+  loop.held = { messages: messages.length, others };
   if (characters !== 0) chat.settings.run.hold?.(characters);
 }
 
@@ -337,7 +347,7 @@ function stateOf({ chat, offer, transcript, guard, budget, isChoiceOpen }: Loop)
     tools: [...offer.names],
     guardedCalls: guard.entries(),
     budget: budget.used(),
-    results: offer.reader?.results.entries() ?? [],
+    results: offer.storedTexts,
     isChoiceOpen,
   };
 }
@@ -350,22 +360,15 @@ function forcedNow({ chat: { choice, request }, isChoiceOpen }: Loop): ForcedCho
 function requestWithTools(loop: Loop, emit: Emit<ChatEvent>): Promise<Turn> {
   const { chat, isChoiceOpen } = loop;
   const { toolChoice } = chat.request;
-  const request = { ...requestFor(loop), toolChoice: isChoiceOpen || toolChoice === 'none' ? toolChoice : undefined };
+  const request = requestFor(loop, isChoiceOpen || toolChoice === 'none' ? toolChoice : undefined);
   const choice = forcedNow(loop);
   return choice === undefined ? requestTurn(chat.backend, request, emit) : requestCall(chat.backend, request, { choice, emit });
 }
 
-function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop): ModelRequest {
-  const reason = isAskedAgain && budget.used().rounds === 0 ? { reason: 'no_words' as const } : {};
-  return {
-    messages: transcript.messages,
-    tools: offer.specs,
-    offered: offer.tools,
-    ...chat.request,
-    toolChoice: undefined,
-    origin,
-    purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds, ...reason },
-  };
+function requestFor({ chat, offer, transcript, budget, origin, isAskedAgain }: Loop, toolChoice: ModelRequest['toolChoice']): ModelRequest {
+  const purpose: ModelRequest['purpose'] = { type: 'round', round: budget.rounds + 1, maxRounds: chat.maxRounds };
+  if (isAskedAgain && budget.rounds === 0) purpose.reason = 'no_words';
+  return { messages: transcript.messages, tools: offer.specs, offered: offer.tools, ...chat.request, toolChoice, origin, purpose };
 }
 
 /** A function may end the run; functions without a reply end it if no other call needs one. */

@@ -10,6 +10,7 @@ const lostResult = JSON.stringify({ error: 'The result of this call is not in th
  * Frontends truncate histories, and a run may have ended between calls; one missing result would make every later request of the chat fail.
  */
 export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
+  if (!messages.some(hasIds)) return [...messages];
   const used = new Set<ChatMessage>();
   const byId = indexById(messages);
   return messages.flatMap((message, index): ChatMessage[] => {
@@ -42,6 +43,10 @@ function indexById(messages: readonly ChatMessage[]): Map<string, Occurrences> {
     }
   }
   return index;
+}
+
+function hasIds(message: ChatMessage): boolean {
+  return message.role === 'tool' || (message.role === 'assistant' && message.toolCalls.length > 0);
 }
 
 function idsIn(message: ChatMessage): string[] {

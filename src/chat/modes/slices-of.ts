@@ -1,5 +1,5 @@
 /** Reading this many characters takes about five milliseconds in the worst case, a hostile answer. */
-const sliceCharacters = 16_000;
+export const sliceCharacters = 16_000;
 
 interface TextSlice {
   text: string;

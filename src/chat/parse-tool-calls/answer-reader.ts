@@ -63,7 +63,7 @@ export class AnswerReader {
     this.#input = writer.input;
     this.#options = options;
     this.#isNative = options.isNative === true;
-    this.#emitter = new ReadingEmitter(context, writer, { isNative: this.#isNative, quotes: options.quotes });
+    this.#emitter = new ReadingEmitter(context, writer, options);
   }
 
   /** Reads as far as the text that has arrived allows. */
@@ -134,9 +134,10 @@ export class AnswerReader {
       return false;
     }
     if (isSelection && writer.isFresh) this.#readPlainCalls();
-    const { at, open } = findBeginning(this.#input, writer.cursor, this.#options.isReact === true);
-    const mark = marksByOpen.get(open);
     const isNative = this.#isNative;
+    const kind = this.#options.isReact === true ? 'labelled' : isNative && !writer.isFresh ? 'marked' : 'bare';
+    const { at, open } = findBeginning(this.#input, writer.cursor, kind);
+    const mark = marksByOpen.get(open);
     const start = open === '' || mark?.kind === 'key' ? nameBeforeKey(this.#context, writer, { at, open, isNative }) : at;
     writer.text(start);
     if (open === '') return false;

@@ -200,15 +200,20 @@ const markStarts = new RegExp(`(?:${patternOf([...new Set(marks.map(({ open }) =
 const markBeginnings = new Set(marks.flatMap(({ open }) => Array.from(open, (_, index) => open.slice(0, index)).slice(1)));
 
 const anyMark = patternOf(marks.map(({ open }) => open));
-const beginnings = new RegExp(`${anyMark}|[[{"\`~]`, 'g');
-const beginningsAndLines = new RegExp(`${anyMark}|[[{"\`~\n]`, 'g');
+/** What may begin a call, besides marks and fences. */
+const beginnings = {
+  /** Calls without marks count nowhere. */
+  marked: new RegExp(`${anyMark}|[\`~]`, 'g'),
+  bare: new RegExp(`${anyMark}|[[{"\`~]`, 'g'),
+  labelled: new RegExp(`${anyMark}|[[{"\`~\n]`, 'g'),
+};
 
 /**
- * Finds the first possible beginning at or after `from`: a mark, bracket, quote, fence or (with labels) line break. If there is none, `open` is empty
- * and `at` is the end of the text, or the start of a possible incomplete mark at its end.
+ * Finds the first possible beginning at or after `from`: a mark, a fence, also a bracket or quote (`bare`) or line break (`labelled`). If there is none,
+ * `open` is empty and `at` is the end of the text, or the start of a possible incomplete mark at its end.
  */
-export function findBeginning({ text, isEnded }: AnswerText, from: number, hasLabels: boolean): { at: number; open: string } {
-  const pattern = hasLabels ? beginningsAndLines : beginnings;
+export function findBeginning({ text, isEnded }: AnswerText, from: number, kind: keyof typeof beginnings): { at: number; open: string } {
+  const pattern = beginnings[kind];
   pattern.lastIndex = from;
   const match = pattern.exec(text);
   const found = match?.index ?? text.length;

@@ -28,7 +28,7 @@ export class ReadingEmitter {
   /** Characters read again so far: see `freeRereading`. */
   #reread = 0;
 
-  constructor(context: ReadContext, writer: PieceWriter, { isNative, quotes }: { isNative: boolean; quotes: QuoteCheck | undefined }) {
+  constructor(context: ReadContext, writer: PieceWriter, { isNative = false, quotes }: { isNative?: boolean; quotes?: QuoteCheck }) {
     this.#context = context;
     this.#writer = writer;
     this.#isNative = isNative;

@@ -14,15 +14,19 @@ export class PieceWriter {
   /** Only white space since a call or a thought: marks that belong to them may still follow. */
   isAfterBlock = true;
   lastCharacter = '';
-  /** The end of the text so far: enough of it to see what it leads to. */
-  said = '';
   /** Calls, damaged ones too, and explicit empty choices. */
   entries = 0;
   readonly input: AnswerText;
   #pieces: AnswerPiece[] = [];
+  #said = '';
 
   constructor(input: AnswerText) {
     this.input = input;
+  }
+
+  /** The end of the text so far: enough of it to see what it leads to. */
+  get said(): string {
+    return this.#said.slice(-maxSaid);
   }
 
   text(end: number): void {
@@ -33,7 +37,8 @@ export class PieceWriter {
       this.isAfterBlock = false;
     }
     this.lastCharacter = text.charAt(text.length - 1);
-    this.said = (this.said + text).slice(-maxSaid);
+    this.#said += text;
+    if (this.#said.length > 2 * maxSaid) this.#said = this.said;
     this.#join('text', text);
   }
 
@@ -56,7 +61,7 @@ export class PieceWriter {
 
   /** Frees the text in front of the cursor. */
   release(): void {
-    if (this.input.isEnded) return;
+    if (this.input.isEnded || this.cursor === 0) return;
     this.input.drop(this.cursor);
     this.cursor = 0;
   }

@@ -46,17 +46,12 @@ export interface Enclosure {
 /** Nothing encloses the call. */
 export const bare: Enclosure = { isMarked: false, closes: [] };
 
-/** Keyed by the list of functions, which many chats share. */
-const offeredIn = keepFor((tools: readonly ToolSpec[]) => {
-  const specs: ReadonlyMap<string, ToolSpec> = new Map(tools.map((tool) => [tool.name, tool]));
-  return { specs, names: [...specs.keys()] };
-});
+type OfferedFunctions = Omit<ReadContext, 'input' | 'repairs' | 'isSelection'>;
 
-export function createReadContext(
-  { input, repairs, isSelection }: Pick<ReadContext, 'input' | 'repairs' | 'isSelection'>,
-  tools: readonly ToolSpec[],
-): ReadContext {
-  const { specs, names } = offeredIn(tools);
+/** Keyed by the list of functions, which many chats share. */
+const offeredIn = keepFor((tools: readonly ToolSpec[]): OfferedFunctions => {
+  const specs: ReadonlyMap<string, ToolSpec> = new Map(tools.map((tool) => [tool.name, tool]));
+  const names = [...specs.keys()];
   const knownAs = (written: string): string | undefined => {
     const match = findOfferedName(written, names);
     return match.type === 'unknown' ? undefined : match.name;
@@ -66,8 +61,6 @@ export function createReadContext(
     return isJsonObject(properties) ? properties : {};
   };
   return {
-    input,
-    repairs,
     isOffered: (name) => specs.has(name),
     isKnown: (name) => knownAs(name) !== undefined,
     beginsName: (text) => names.some((name) => name.startsWith(text)),
@@ -77,6 +70,13 @@ export function createReadContext(
     },
     parametersOf: (name) => specs.get(name)?.parameters,
     takes: (name, parameters) => parameters.every((parameter) => Object.hasOwn(propertiesOf(name), parameter)),
-    isSelection,
   };
+});
+
+export function createReadContext(
+  { input, repairs, isSelection }: Pick<ReadContext, 'input' | 'repairs' | 'isSelection'>,
+  tools: readonly ToolSpec[],
+): ReadContext {
+  const { isOffered, isKnown, beginsName, schemaOf, parametersOf, takes } = offeredIn(tools);
+  return { input, repairs, isSelection, isOffered, isKnown, beginsName, schemaOf, parametersOf, takes };
 }

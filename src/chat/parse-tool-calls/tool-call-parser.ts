@@ -46,20 +46,33 @@ export interface ToolCallParser {
  * Nothing inside thinking or a repeated tool result is a call. A truncated call never runs: see `DamageReason`.
  */
 export function createToolCallParser(options: ToolCallParserOptions): ToolCallParser {
-  const input = new AnswerText();
-  const writer = new PieceWriter(input);
-  const { tools, isSelection = false, repairs = new AnswerRepairs() } = options;
-  const reader = new AnswerReader(createReadContext({ input, repairs, isSelection }, tools), writer, options);
-  const readOn = (): readonly AnswerPiece[] => {
-    reader.read();
-    return writer.takePieces();
-  };
-  return {
-    push: (text) => (text !== '' && input.append(text) ? readOn() : []),
-    resume: readOn,
-    flush({ isCut }) {
-      input.end(isCut);
-      return readOn();
-    },
-  };
+  return new PieceParser(options);
 }
+
+/** A class, because one is made for each chat. */
+class PieceParser implements ToolCallParser {
+  readonly #input = new AnswerText();
+  readonly #writer = new PieceWriter(this.#input);
+  readonly #reader: AnswerReader;
+
+  constructor(options: ToolCallParserOptions) {
+    const { tools, isSelection = false, repairs = new AnswerRepairs() } = options;
+    this.#reader = new AnswerReader(createReadContext({ input: this.#input, repairs, isSelection }, tools), this.#writer, options);
+  }
+
+  push(text: string): readonly AnswerPiece[] {
+    return text !== '' && this.#input.append(text) ? this.resume() : nothing;
+  }
+
+  resume(): readonly AnswerPiece[] {
+    this.#reader.read();
+    return this.#writer.takePieces();
+  }
+
+  flush({ isCut }: { isCut: boolean }): readonly AnswerPiece[] {
+    this.#input.end(isCut);
+    return this.resume();
+  }
+}
+
+const nothing: readonly AnswerPiece[] = [];

@@ -47,13 +47,67 @@ interface RoundCall {
 }
 
 export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): DuplicateCallGuard {
-  const entries = new Map<string, GuardedCall>(
-    known.map((entry) => [keyOf(entry.tool, entry.args), { ...entry, state: entry.state === 'running' ? 'unknown' : entry.state }]),
-  );
+  return new CallCounts(known);
+}
 
-  function entryOf(tool: Tool, args: JsonObject): GuardedCall {
+/** A class, because one is made for each chat. */
+class CallCounts implements DuplicateCallGuard {
+  /** Made with the first call. */
+  #entries: Map<string, GuardedCall> | undefined;
+
+  constructor(known: readonly GuardedCall[]) {
+    if (known.length === 0) return;
+    this.#entries = new Map(
+      known.map((entry) => [keyOf(entry.tool, entry.args), { ...entry, state: entry.state === 'running' ? 'unknown' : entry.state }]),
+    );
+  }
+
+  objection(tool: Tool, args: JsonObject): DuplicateCallRefusal | undefined {
+    const entry = this.#entries?.get(keyOf(tool.spec.name, canonicalJson(args)));
+    if (entry === undefined) return undefined;
+    if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
+    return tool.mayRepeat !== true && entry.count >= identicalCalls ? duplicate(tool) : undefined;
+  }
+
+  mayObject(calls: readonly (RoundCall | undefined)[]): boolean[] {
+    const counts = new Map<string, number>();
+    return calls.map((call) => {
+      if (call === undefined || call.tool.mayRepeat === true) return false;
+      const key = keyOf(call.tool.spec.name, canonicalJson(call.args));
+      const count = counts.get(key) ?? this.#entries?.get(key)?.count ?? 0;
+      counts.set(key, count + 1);
+      return count >= identicalCalls;
+    });
+  }
+
+  begin(tool: Tool, args: JsonObject, isResumed = false): DuplicateCallRefusal | undefined {
+    const refusal = isResumed ? undefined : this.objection(tool, args);
+    if (refusal !== undefined) return refusal;
+    const entry = this.#entryOf(tool, args);
+    entry.state = 'running';
+    if (!isResumed) entry.count++;
+    return undefined;
+  }
+
+  settle(tool: Tool, args: JsonObject, outcome: ToolOutcome): void {
+    const entry = this.#entryOf(tool, args);
+    if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
+    const digest = digestOf(outcome);
+    const isNew = digest !== entry.resultDigest;
+    // The first result is new too, but there is nothing yet to compare with.
+    if (isNew && entry.resultDigest !== undefined) entry.count = 1;
+    entry.resultDigest = digest;
+    if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) this.#resetReaders(entry);
+  }
+
+  entries(): GuardedCall[] {
+    return Array.from(this.#entries?.values() ?? [], (entry) => ({ ...entry }));
+  }
+
+  #entryOf(tool: Tool, args: JsonObject): GuardedCall {
     const text = canonicalJson(args);
     const key = keyOf(tool.spec.name, text);
+    const entries = (this.#entries ??= new Map());
     const entry: GuardedCall = entries.get(key) ?? {
       tool: tool.spec.name,
       args: text,
@@ -66,49 +120,9 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
   }
 
   /** Only for read-only calls: a payment must not be repeatable just because a note was saved. */
-  function resetReaders(changed: GuardedCall): void {
-    for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
+  #resetReaders(changed: GuardedCall): void {
+    for (const entry of this.#entries?.values() ?? []) if (entry !== changed && entry.isReading === true) entry.count = 0;
   }
-
-  function objection(tool: Tool, args: JsonObject): DuplicateCallRefusal | undefined {
-    const entry = entries.get(keyOf(tool.spec.name, canonicalJson(args)));
-    if (entry === undefined) return undefined;
-    if (isUnrepeatable(tool, entry)) return mayHaveHappened(tool);
-    return tool.mayRepeat !== true && entry.count >= identicalCalls ? duplicate(tool) : undefined;
-  }
-
-  return {
-    objection,
-    mayObject(calls) {
-      const counts = new Map<string, number>();
-      return calls.map((call) => {
-        if (call === undefined || call.tool.mayRepeat === true) return false;
-        const key = keyOf(call.tool.spec.name, canonicalJson(call.args));
-        const count = counts.get(key) ?? entries.get(key)?.count ?? 0;
-        counts.set(key, count + 1);
-        return count >= identicalCalls;
-      });
-    },
-    begin(tool, args, isResumed = false) {
-      const refusal = isResumed ? undefined : objection(tool, args);
-      if (refusal !== undefined) return refusal;
-      const entry = entryOf(tool, args);
-      entry.state = 'running';
-      if (!isResumed) entry.count++;
-      return undefined;
-    },
-    settle(tool, args, outcome) {
-      const entry = entryOf(tool, args);
-      if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
-      const digest = digestOf(outcome);
-      const isNew = digest !== entry.resultDigest;
-      // The first result is new too, but there is nothing yet to compare with.
-      if (isNew && entry.resultDigest !== undefined) entry.count = 1;
-      entry.resultDigest = digest;
-      if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) resetReaders(entry);
-    },
-    entries: () => Array.from(entries.values(), (entry) => ({ ...entry })),
-  };
 }
 
 function mayHaveChangedSomething(outcome: ToolOutcome): boolean {

@@ -1,6 +1,7 @@
 import { textOf, type ChatMessage } from '../../core/chat/chat.ts';
 import { endCauseOf } from '../../core/runs/end-cause.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
+import { keepFor } from '../../shared/keep-last.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { AnswerFault, ModelRequestLog } from '../../core/models/model-request-log.ts';
 
@@ -25,11 +26,11 @@ interface Requester {
  */
 export function reportModelRequests(log: ModelRequestLog | undefined, requester: Requester): ReportingBackend {
   if (log === undefined) return (backend) => backend;
-  const reporting = new Map<ModelBackend, ModelBackend>();
+  const reporting: { of: ModelBackend; by: ModelBackend }[] = [];
   return (backend) => {
-    const known = reporting.get(backend) ?? reportingBackend(backend, log, requester);
-    reporting.set(backend, known);
-    return known;
+    const known = reporting.find(({ of }) => of === backend) ?? { of: backend, by: reportingBackend(backend, log, requester) };
+    if (!reporting.includes(known)) reporting.push(known);
+    return known.by;
   };
 }
 
@@ -70,9 +71,15 @@ function describeModelRequest(request: ModelRequest, { mode, preset }: Requester
   if (preset !== undefined) data['preset'] = preset;
   if (purpose?.round !== undefined) data['round'] = purpose.round;
   if (purpose?.maxRounds !== undefined) data['max_rounds'] = purpose.maxRounds;
-  const names = purpose?.functions ?? namesIn(request);
-  data['functions'] = names.length;
-  if (names.length > 0) data['names'] = names.slice(0, loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
+  const { tools, callerTools } = request;
+  if (purpose?.functions === undefined && callerTools.length === 0) {
+    data['functions'] = tools.length;
+    if (tools.length > 0) data['names'] = loggedNamesOf(tools);
+  } else {
+    const names = purpose?.functions ?? [...tools.map(({ name }) => name), ...callerTools.map(nameOf)];
+    data['functions'] = names.length;
+    if (names.length > 0) data['names'] = loggedNames(names);
+  }
   const choice = purpose?.toolChoice ?? request.toolChoice;
   if (choice !== undefined) data['tool_choice'] = choiceIn(choice);
   if (request.output !== undefined && request.output.degree !== 'none') data['structured'] = true;
@@ -80,12 +87,12 @@ function describeModelRequest(request: ModelRequest, { mode, preset }: Requester
   return data;
 }
 
-const noNames: readonly string[] = [];
-
-function namesIn({ tools, callerTools }: ModelRequest): readonly string[] {
-  if (tools.length === 0 && callerTools.length === 0) return noNames;
-  return [...tools.map(({ name }) => name), ...callerTools.map(nameOf)];
+function loggedNames(names: readonly string[]): string[] {
+  return names.slice(0, loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
 }
+
+/** The same list for all chats with the same offer. */
+const loggedNamesOf = keepFor((tools: ModelRequest['tools']): string[] => loggedNames(tools.map(({ name }) => name)));
 
 /** The name in an entry of `tools` or in a `tool_choice`; a provider's own tool has only a type. */
 function nameOf(entry: JsonObject): string {

@@ -24,32 +24,36 @@ export interface Turn {
 export async function requestTurn(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
   const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
   const held = new HeldMarks();
-  await backend.answer(request, (events) => emit(held.hold(events, turn).filter((event) => addToTurn(event, turn))));
-  const rest = held.end().filter((event) => addToTurn(event, turn));
-  if (rest.length > 0) await emit(rest);
+  await backend.answer(request, (events) => {
+    const shown: ChatEvent[] = [];
+    for (const event of events) {
+      const passed = event.type === 'text' && turn.isSilent ? held.pass(event) : event;
+      if (passed !== undefined && addToTurn(passed, turn)) shown.push(passed);
+    }
+    return emit(shown);
+  });
+  const rest = held.end();
+  if (rest !== undefined && addToTurn(rest, turn)) await emit([rest]);
   return turn;
 }
 
+type TextEvent = ChatEvent & { type: 'text' };
+
 /** Holds end marks back until the turn has other text: a turn that consists of end marks is silent. */
 class HeldMarks {
-  #held: (ChatEvent & { type: 'text' }) | undefined;
+  #held: TextEvent | undefined;
 
-  hold(events: readonly ChatEvent[], { isSilent }: Turn): readonly ChatEvent[] {
-    if (!isSilent) return events;
-    let hasText = false;
-    return events.flatMap((event): ChatEvent[] => {
-      if (hasText || event.type !== 'text') return [event];
-      const text = { ...event, text: (this.#held?.text ?? '') + event.text };
-      const isText = readEndMarks(text.text) === 'text';
-      this.#held = isText ? undefined : text;
-      hasText = isText && !isBlank(text.text);
-      return isText ? [text] : [];
-    });
+  /** The text so far; undefined while it is held back. */
+  pass(event: TextEvent): TextEvent | undefined {
+    const text = this.#held === undefined ? event : { ...event, text: this.#held.text + event.text };
+    const isText = readEndMarks(text.text) === 'text';
+    this.#held = isText ? undefined : text;
+    return isText ? text : undefined;
   }
 
   /** Half a mark is text. */
-  end(): ChatEvent[] {
-    return this.#held === undefined || readEndMarks(this.#held.text) === 'marks' ? [] : [this.#held];
+  end(): TextEvent | undefined {
+    return this.#held === undefined || readEndMarks(this.#held.text) === 'marks' ? undefined : this.#held;
   }
 }
 
@@ -68,7 +72,7 @@ function addToTurn(event: ChatEvent, turn: Turn): boolean {
       return false;
     case 'text':
       turn.text += event.text;
-      if (!isBlank(event.text)) turn.isSilent = false;
+      if (turn.isSilent && !isBlank(event.text)) turn.isSilent = false;
       return true;
     case 'reasoning':
       if (event.field !== undefined) addReasoning(turn, event.text, event.field);

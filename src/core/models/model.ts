@@ -110,7 +110,7 @@ export interface Proof {
 /** What refusals by the backend of one model have taught. */
 export interface ModelLessons {
   /** False: there is no lesson of any kind that holds for this request. */
-  mayRecall(request: ModelRequest): boolean;
+  mayRecall(request: Pick<ModelRequest, 'origin'>): boolean;
   /** The lessons that hold for this request. */
   recall(kind: LessonKind, request: ModelRequest): readonly Lesson[];
   /**

@@ -89,10 +89,11 @@ export class CompletionReader {
 
   /** `characters`: the length of the chunk's text. A complete response is bounded in bytes instead. */
   read(payload: JsonObject, characters = 0): ModelEvent[] {
-    const groq = isJsonObject(payload['x_groq']) ? payload['x_groq']['usage'] : undefined;
-    this.#usage = toUsage(payload['usage'] ?? groq) ?? this.#usage;
+    const groq = payload['x_groq'];
+    const usage = payload['usage'] ?? (groq !== undefined && isJsonObject(groq) ? groq['usage'] : undefined);
+    if (usage !== undefined) this.#usage = toUsage(usage) ?? this.#usage;
     const events: ModelEvent[] = [];
-    const fields = pickFields(payload, (key) => !ownResponseFields.has(key) && this.#seenFields?.has(key) !== true);
+    const fields = pickFields(payload, ownResponseFields, this.#seenFields);
     if (fields !== undefined) {
       this.#seenFields ??= new Set();
       for (const key of Object.keys(fields)) this.#seenFields.add(key);
@@ -213,7 +214,7 @@ export class CompletionReader {
     const isContinuation = this.#context.isContinuation === true;
     if (isContinuation) this.#readContinuation(wire['text'], choice, events);
     else if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
-    const fields = pickFields(wire, (key) => !ownChoiceFields.has(key) && !(isContinuation && key === 'text'));
+    const fields = pickFields(wire, ownChoiceFields, isContinuation ? continuationFields : undefined);
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'choice', fields }));
   }
 
@@ -241,15 +242,16 @@ export class CompletionReader {
     }
     if (content !== '') this.#readText(content, choice, events);
     const { isWhole } = this.#context;
-    const calls = callsIn(delta['tool_calls']);
-    for (const call of calls)
-      if (isWhole) choice.calls.addWhole(call);
-      else choice.calls.add(call);
-    if (isJsonObject(delta['function_call'])) {
+    const { tool_calls: written, function_call: legacyCall } = delta;
+    if (written !== undefined)
+      for (const call of callsIn(written))
+        if (isWhole) choice.calls.addWhole(call);
+        else choice.calls.add(call);
+    if (legacyCall !== undefined && isJsonObject(legacyCall)) {
       choice.legacyCall ??= this.#newAssembler();
-      choice.legacyCall.add(delta['function_call']);
+      choice.legacyCall.add(legacyCall);
     }
-    const fields = pickFields(delta, (key) => !ownDeltaFields.has(key) && !key.startsWith('reasoning'));
+    const fields = pickFields(delta, ownDeltaFields, reasoningNames);
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'delta', fields }));
     if (fields?.['extra_content'] !== undefined) choice.signature = { extra_content: fields['extra_content'] };
   }
@@ -291,7 +293,8 @@ function readContent(content: JsonValue | undefined): string {
 function readReasoning(delta: JsonObject): string {
   const field = reasoningFieldOf(delta);
   const text = field === undefined ? undefined : delta[field];
-  return typeof text === 'string' ? text : readThinkingParts(delta['content']);
+  if (typeof text === 'string') return text;
+  return Array.isArray(delta['content']) ? readThinkingParts(delta['content']) : '';
 }
 
 /** Some servers send the same reasoning under two field names: the first non-empty one counts. */
@@ -302,8 +305,7 @@ function reasoningFieldOf(delta: JsonObject): string | undefined {
 const reasoningFields = ['reasoning_content', 'reasoning', 'thinking'] as const;
 
 /** Mistral's `{"type":"thinking","thinking":[{"type":"text","text":…}]}`. */
-function readThinkingParts(content: JsonValue | undefined): string {
-  if (!Array.isArray(content)) return '';
+function readThinkingParts(content: readonly JsonValue[]): string {
   return content
     .map((part) => {
       if (!isJsonObject(part) || part['type'] !== 'thinking') return '';
@@ -342,11 +344,15 @@ function isThere(value: JsonValue | undefined): boolean {
   return value !== null && value !== undefined;
 }
 
-/** Keeps fields that have a value and are not nested so deep that serializing them would overflow the stack. */
-function pickFields(object: JsonObject, isWanted: (key: string) => boolean): JsonObject | undefined {
+type Names = Pick<ReadonlySet<string>, 'has'>;
+const continuationFields: Names = new Set(['text']);
+const reasoningNames: Names = { has: (key) => key.startsWith('reasoning') };
+
+/** Keeps fields that are not among the names, have a value and are not nested so deep that serializing them would overflow the stack. */
+function pickFields(object: JsonObject, own: Names, others: Names | undefined): JsonObject | undefined {
   let picked: [string, JsonValue][] | undefined;
   for (const key in object) {
-    if (!isWanted(key)) continue;
+    if (own.has(key) || others?.has(key) === true) continue;
     const value = object[key];
     if (value === null || value === undefined || key === '__proto__' || isDeeperThan(value, limits.jsonDepth)) continue;
     (picked ??= []).push([key, value]);

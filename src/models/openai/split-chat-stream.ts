@@ -151,9 +151,10 @@ export class ChatStream implements AnswerStream {
 export function toPayload(value: JsonValue, client: BackendClient): JsonObject | undefined {
   const payload = Array.isArray(value) ? value[0] : value;
   if (!isJsonObject(payload)) return undefined;
-  if (isReport(payload['error']) || payload['object'] === 'error') throw client.reported(payload);
-  const failed = Array.isArray(payload['choices'])
-    ? payload['choices'].find((choice) => isJsonObject(choice) && isReport(choice['error']))
+  const { error, object, choices } = payload;
+  if ((error !== undefined && isReport(error)) || object === 'error') throw client.reported(payload);
+  const failed = Array.isArray(choices)
+    ? choices.find((choice) => isJsonObject(choice) && choice['error'] !== undefined && isReport(choice['error']))
     : undefined;
   if (failed !== undefined) throw client.reported(failed);
   return payload;
@@ -164,6 +165,6 @@ function isWhole({ choices }: JsonObject): boolean {
   return Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice['message']));
 }
 
-function isReport(error: JsonValue | undefined): boolean {
+function isReport(error: JsonValue): boolean {
   return isJsonObject(error) || (typeof error === 'string' && error !== '');
 }

@@ -10,28 +10,28 @@ const maxDepth = 3;
  */
 export function toUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value) || isDeeperThan(value, maxDepth)) return undefined;
-  const usage: JsonObject = cleanNumbers(value);
-  const prompt = toCount(value['prompt_tokens'] ?? value['input_tokens']);
-  const completion = toCount(value['completion_tokens'] ?? value['output_tokens']);
-  const total = toCount(value['total_tokens']);
+  const usage = cleanNumbers(value);
+  const prompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens']);
+  const completion = toCount(usage['completion_tokens'] ?? usage['output_tokens']);
+  const total = toCount(usage['total_tokens']);
   const counts = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total === 0 ? prompt + completion : total };
   return Object.assign(usage, counts);
 }
 
 function cleanNumbers(object: JsonObject): JsonObject {
   const clean = { ...object };
-  for (const key in clean) clean[key] = cleanNumber(clean[key]);
+  for (const key in clean) {
+    const value = clean[key];
+    if (typeof value === 'number') clean[key] = isPlausible(value) ? value : 0;
+    else if (isJsonObject(value)) clean[key] = cleanNumbers(value);
+  }
   return clean;
 }
 
-function cleanNumber(value: JsonValue | undefined): JsonValue | undefined {
-  if (typeof value === 'number') return isPlausible(value) ? value : 0;
-  return isJsonObject(value) ? cleanNumbers(value) : value;
-}
-
+/** Numbers are plausible by then. */
 function toCount(value: JsonValue | undefined): number {
-  const count = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  return typeof count === 'number' && isPlausible(count) ? Math.round(count) : 0;
+  if (typeof value === 'number') return Math.round(value);
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : 0;
 }
 
 function isPlausible(count: number): boolean {

@@ -94,7 +94,7 @@ export class RefusalMemory implements LessonMemory {
   }
 
   /** Whether something may be remembered for this request. */
-  mayRecall({ origin }: ModelRequest): boolean {
+  mayRecall({ origin }: Pick<ModelRequest, 'origin'>): boolean {
     return this.#groups.size > 0 || (origin !== undefined && this.#runs.has(origin));
   }
 
@@ -211,7 +211,7 @@ class LessonsOfModel implements ModelLessons {
     this.#model = model;
   }
 
-  mayRecall(request: ModelRequest): boolean {
+  mayRecall(request: Pick<ModelRequest, 'origin'>): boolean {
     return this.#memory.mayRecall(request);
   }
 

@@ -1,7 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ModelBackend, ModelRequest, SchemaForm } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { keepFor } from '../../shared/keep-last.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { convertCallerFunction, nameOfFunction } from './caller-schemas.ts';
 import { specInProfile, type SchemaProfile } from './to-profile.ts';
@@ -17,8 +16,17 @@ export function convertOffer(backend: ModelBackend, profile: SchemaProfile, call
   /** Parameters that have been converted: the result is cached. */
   const converted = new WeakSet<JsonObject>();
   const toSent = (spec: ToolSpec): ToolSpec => specInProfile(spec, profile);
-  /** The same list for the same list, so that what is derived of it can be kept. */
-  const toSentList = keepFor((tools: readonly ToolSpec[]): readonly ToolSpec[] => tools.map(toSent));
+  /** By the list, so that what is derived of the converted one can be kept. */
+  const sentLists = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>();
+  /** Undefined if something of the list has to be converted. */
+  function knownList(tools: readonly ToolSpec[]): readonly ToolSpec[] | undefined {
+    const known = sentLists.get(tools);
+    if (known !== undefined) return known;
+    if (tools.some(({ parameters }) => !converted.has(parameters))) return undefined;
+    const sent = tools.map(toSent);
+    sentLists.set(tools, sent);
+    return sent;
+  }
 
   async function convertInTicks({ tools, callerTools, callerSchemas }: ModelRequest): Promise<Pick<ModelRequest, 'tools' | 'callerTools'>> {
     let count = 0;
@@ -48,8 +56,8 @@ export function convertOffer(backend: ModelBackend, profile: SchemaProfile, call
       const { tools, callerTools, callerSchemas } = request;
       const isCallersUnchanged = callerTools.length === 0 || (callers === undefined && callerSchemas === undefined);
       if (isCallersUnchanged && tools.length === 0) return backend.answer(request, emit);
-      if (isCallersUnchanged && tools.every(({ parameters }) => converted.has(parameters)))
-        return backend.answer({ ...request, tools: toSentList(tools) }, emit);
+      const known = isCallersUnchanged ? knownList(tools) : undefined;
+      if (known !== undefined) return backend.answer({ ...request, tools: known }, emit);
       return convertInTicks(request).then((offer) => backend.answer({ ...request, ...offer }, emit));
     },
   };

@@ -50,12 +50,14 @@ export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
   const { tools, ...others } = body;
   if (hasMoreTextThan(others, inPlaceCharacters)) return writeInTurns(body);
   const text = JSON.stringify(others).slice(0, -1);
-  return `${text}${text === '{' ? '' : ','}"tools":[${entriesOf(Array.isArray(tools) ? tools : [])}]}`;
+  return Buffer.concat([Buffer.from(text === '{' ? text : `${text},`), toolsOf(Array.isArray(tools) ? tools : [])]);
 }
 
-const entriesOf = keepFor((tools: readonly JsonValue[]): string =>
-  tools.map((tool) => (isContainer(tool) ? texts.get(tool) : undefined) ?? JSON.stringify(tool)).join(','),
-);
+/** The end of a body: its `tools`, in bytes, because they are many times what is before them. */
+const toolsOf = keepFor((tools: readonly JsonValue[]): Buffer => {
+  const entries = tools.map((tool) => (isContainer(tool) ? texts.get(tool) : undefined) ?? JSON.stringify(tool));
+  return Buffer.from(`"tools":[${entries.join(',')}]}`);
+});
 
 async function writeInTurns(body: JsonObject): Promise<Uint8Array> {
   const written: Buffer[] = [];

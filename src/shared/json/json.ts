@@ -65,13 +65,14 @@ export function hasMoreEntriesThan(value: unknown, maxEntries: number): boolean 
 /** `for…in` is up to four times faster than `Object.values` on large objects; parsed JSON has no inherited enumerable properties. */
 function addNested(node: object, found: object[]): void {
   if (Array.isArray(node)) {
-    for (const child of node as unknown[]) if (isContainer(child)) found.push(child);
+    for (const child of node as unknown[]) if (typeof child === 'object' && isContainer(child)) found.push(child);
     return;
   }
   const fields = node as Record<string, unknown>;
   for (const key in fields) {
     const child = fields[key];
-    if (isContainer(child)) found.push(child);
+    // Most are texts and numbers.
+    if (typeof child === 'object' && isContainer(child)) found.push(child);
   }
 }
 

@@ -28,6 +28,9 @@ const endMarks = [
   '[e~[',
 ];
 
+/** The first character of each mark. */
+const mayBegin = /^\s*[<[]/;
+
 /** A text without the end marks and blanks at its beginning, and whether there were marks. */
 function withoutEndMarks(text: string): { rest: string; hasMarks: boolean } {
   let rest = text.trimStart();
@@ -40,6 +43,7 @@ function withoutEndMarks(text: string): { rest: string; hasMarks: boolean } {
 
 /** Whether a text consists of marks that end a turn, or may become that (`open`). */
 export function readEndMarks(text: string): 'marks' | 'open' | 'text' {
+  if (!mayBegin.test(text)) return 'text';
   const { rest, hasMarks } = withoutEndMarks(text);
   if (rest === '') return hasMarks ? 'marks' : 'text';
   return endMarks.some((mark) => mark.startsWith(rest)) ? 'open' : 'text';

@@ -12,14 +12,15 @@ function textWithin(value: JsonValue | undefined, maxCharacters: number): number
   let characters = 0;
   if (Array.isArray(value)) {
     for (const child of value) {
-      characters += textWithin(child, maxCharacters - characters);
+      characters += typeof child === 'string' ? child.length : textWithin(child, maxCharacters - characters);
       if (characters > maxCharacters) break;
     }
     return characters;
   }
   // Faster than `Object.values`.
   for (const name in value) {
-    characters += textWithin(value[name], maxCharacters - characters);
+    const child = value[name];
+    characters += typeof child === 'string' ? child.length : textWithin(child, maxCharacters - characters);
     if (characters > maxCharacters) break;
   }
   return characters;

@@ -13,13 +13,12 @@ const charactersOfFunction = 512;
 /** The functions that a request may be offered, grouped by supplier. */
 export interface Supplied {
   fromSources: readonly SuppliedFunctions[];
-  registered: ServerSupply;
+  registered: Omit<ServerSupply, 'id'> & Partial<Pick<ServerSupply, 'id'>>;
   /** Of servers that the request brings. */
   requested: readonly SuppliedFunctions[];
 }
 
 interface Kept {
-  registered: ServerSupply;
   fromSources: readonly Candidate[];
   functions: NamedFunctions;
 }
@@ -34,18 +33,14 @@ export class KeptOffers {
   nameFunctions(given: Supplied, callerFunctions: readonly CallerFunction[]): MaybePromise<NamedFunctions> {
     const supplied = ownWithoutBrought(given, callerFunctions);
     const callerNames = callerFunctions.map(({ name }) => name);
-    const { registered, requested } = supplied;
-    if (requested.length > 0 || registered.id === undefined) return nameFunctions(inPrecedence(supplied), callerNames);
+    const { id } = supplied.registered;
+    if (supplied.requested.length > 0 || id === undefined) return nameFunctions(inPrecedence(supplied), callerNames);
     const fromSources = supplied.fromSources.flatMap(({ candidates }) => candidates);
-    const key = JSON.stringify([registered.id, fromSources.length, callerNames]);
+    const key = `${id} ${fromSources.length} ${callerNames.length === 0 ? '' : JSON.stringify(callerNames)}`;
     const known = this.#kept.get(key);
-    const isSame =
-      known?.registered === registered &&
-      known.fromSources.length === fromSources.length &&
-      known.fromSources.every((candidate, index) => candidate === fromSources[index]);
-    if (isSame) return known.functions;
+    if (known?.fromSources.every((candidate, index) => candidate === fromSources[index]) === true) return known.functions;
     return nameFunctions(inPrecedence(supplied), callerNames).then((functions) => {
-      this.#kept.set(key, { registered, fromSources, functions });
+      this.#kept.set(key, { fromSources, functions });
       return functions;
     });
   }

@@ -14,6 +14,13 @@ import { possibleNames } from '../definitions/name-functions.ts';
 import { listNames, withNames } from './named-functions.ts';
 import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } from '../definitions/tool-source.ts';
 
+interface Supplying {
+  servers: CallerServers;
+  to: OfferedTo;
+  /** The function that has a caller connect to a server. */
+  connectTo: (record: ToolServerRecord) => Candidate;
+}
+
 /**
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
  * rejects with GatewayError `unknown_tool_id`.
@@ -21,7 +28,7 @@ import { leftOutWarning, type Candidate, type SuppliedFunctions, type Warning } 
 export function supplyFromServer(
   chosen: ChosenServer,
   run: RunContext,
-  { servers, to }: { servers: CallerServers; to: OfferedTo },
+  { servers, to, connectTo }: Supplying,
 ): MaybePromise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
@@ -29,9 +36,9 @@ export function supplyFromServer(
   const isContinued = run.suspension?.resumed !== undefined || run.repeat?.isBehind === true;
   const isNeeded = functions !== undefined || isContinued;
   const opening = servers.open(record, run, isNeeded);
-  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, servers, run, to });
+  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, servers, run, to, connectTo });
   return whenThere(opening, (opened) => {
-    if (needsCredential(opened)) return { candidates: [connectCandidate(record, servers.open, false)], warnings: [] };
+    if (needsCredential(opened)) return { candidates: [connectTo(record)], warnings: [] };
     if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
     const candidates = offeredTo(to, candidatesOf(chosen, opened.server, servers));
     const warnings = heldWarnings(record, heldNames(chosen, opened.server));
@@ -46,11 +53,11 @@ export function supplyFromServer(
 async function supplyNamed(
   chosen: ChosenServer,
   functions: ReadonlySet<string>,
-  { opening: opens, servers, run, to }: { opening: MaybePromise<Opening>; servers: CallerServers; run: RunContext; to: OfferedTo },
+  { opening: opens, servers, run, to, connectTo }: Supplying & { opening: MaybePromise<Opening>; run: RunContext },
 ): Promise<SuppliedFunctions> {
   const { record } = chosen;
   const opening = await opens;
-  if (needsCredential(opening)) return { candidates: [{ ...connectCandidate(record, servers.open, false), isNamed: true }], warnings: [] };
+  if (needsCredential(opening)) return { candidates: [{ ...connectTo(record), isNamed: true }], warnings: [] };
   if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
   const known = offeredTo(to, candidatesOf(chosen, opening.server, servers));
   const isConnectNamed = isForPeople(record) && functions.has(connectFunctionName(record));

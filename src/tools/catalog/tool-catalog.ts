@@ -53,51 +53,78 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
   const keptOffers = new KeptOffers();
   const connects = new WeakMap<ToolServerRecord, Candidate>();
 
+  /** The same object for the same record, so that lists and offers with it can be kept. */
+  function connectTo(record: ToolServerRecord): Candidate {
+    const candidate = connects.get(record) ?? connectCandidate(record, servers.open, false);
+    connects.set(record, candidate);
+    return candidate;
+  }
+
   /** What the registered servers supply that the request selects. */
   function supplyFromServers({ toolIds }: ChatRequest, run: RunContext, { records, to }: Selecting): MaybePromise<ServerSupply> {
     const selection = { records, revision: servers.revision(), toolIds, permitted: run.caller.tools, to };
     const known = keptServers.find(selection);
-    if (known !== undefined) return known;
-    const chosen = list.choose(toolIds, records, run.caller);
-    return whenThere(allThere(chosen.map((server) => supplyFromServer(server, run, { servers, to }))), (supplied) => {
+    const asked = known?.asked ?? list.choose(toolIds, records, run.caller);
+    const answering =
+      asked.length === 0 ? none : allThere(asked.map((server) => supplyFromServer(server, run, { servers, to, connectTo })));
+    return whenThere(answering, (answers) => {
+      if (known !== undefined) return known.supplyWith(answers, run.caller.id);
+      const supplied = answers.map((answer, index) => ({ supplied: answer, server: asked[index] }));
       // The bundled example server comes last.
-      const isLast = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
-      const candidatesWhere = (last: boolean): Candidate[] =>
-        supplied.flatMap(({ candidates }, index) => (isLast[index] === last ? candidates : []));
-      return keptServers.keep(selection, {
-        candidates: candidatesWhere(false),
-        lastCandidates: candidatesWhere(true),
-        warnings: supplied.flatMap(({ warnings }) => warnings),
-        isForEverybody: supplied.every(({ isForEverybody }) => isForEverybody === true),
-      });
+      const kept = keptServers.keep(
+        selection,
+        supplied.flatMap(({ supplied: functions, server }) => {
+          return server === undefined
+            ? []
+            : [{ supplied: functions, server, isLast: toolIds === undefined && server.record.origin === 'bundled' }];
+        }),
+      );
+      return kept.supplyWith(
+        answers.filter(({ isForEverybody }) => isForEverybody !== true),
+        run.caller.id,
+      );
     });
   }
 
-  function supply(request: ChatRequest, run: RunContext, { records, to }: Selecting): MaybePromise<Supplied> {
-    const { toolIds, toolServers, mcpServers = [] } = request;
-    const idsOf = (source: ToolSource): string[] | undefined => toolIds?.filter((toolId) => sourceOf(toolId, sources) === source);
+  /** What the servers supply that the request brings. */
+  function supplyFromRequest(
+    request: ChatRequest,
+    run: RunContext,
+    records: Selecting['records'],
+  ): MaybePromise<readonly SuppliedFunctions[]> {
+    const { toolServers, mcpServers = [] } = request;
+    if (toolServers.length === 0 && mcpServers.length === 0) return none;
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
-    // None of these throws before it returns a promise: the promises of the others would be left without a handler.
-    const fromServers = supplyFromServers(request, run, { records, to });
-    const fromOthers = allThere<readonly SuppliedFunctions[]>([
-      allThere(sources.map((source) => source.supplyFor(idsOf(source), run, request))),
-      toolServers.length === 0 ? [] : openRequestServers(request, run, { ...requested, sessionServerAt }),
+    const apis = toolServers.length === 0 ? none : openRequestServers(request, run, { ...requested, sessionServerAt });
+    const peers =
       mcpServers.length === 0
-        ? []
+        ? none
         : openRequestMcpServers(mcpServers, run, {
             openForRun: (peer) => mcp.openForRun(peer, run),
             isRegistered: (id) => records.some((record) => record.id === id),
-          }),
-    ]);
-    const together = (registered: ServerSupply, [fromSources = [], apis = [], peers = []]: Awaited<typeof fromOthers>): Supplied => ({
-      fromSources,
-      registered,
-      requested: [...apis, ...peers].map(markAsRequested),
-    });
-    return fromServers instanceof Promise || fromOthers instanceof Promise
-      ? Promise.all([fromServers, fromOthers]).then((both) => together(...both))
-      : together(fromServers, fromOthers);
+          });
+    return Promise.all([apis, peers]).then((supplied) => supplied.flat().map(markAsRequested));
+  }
+
+  function supply(request: ChatRequest, run: RunContext, { records, to }: Selecting): MaybePromise<Supplied> {
+    const { toolIds } = request;
+    // None of these throws before it returns a promise: the promises of the others would be left without a handler.
+    const registered = supplyFromServers(request, run, { records, to });
+    const fromSources = allThere(
+      sources.map((source) => {
+        const claimed = toolIds?.filter((toolId) => sourceOf(toolId, sources) === source);
+        return source.supplyFor(claimed, run, request);
+      }),
+    );
+    const fromRequest = supplyFromRequest(request, run, records);
+    if (!(registered instanceof Promise) && !(fromSources instanceof Promise) && !(fromRequest instanceof Promise))
+      return { registered, fromSources, requested: fromRequest };
+    return Promise.all([registered, fromSources, fromRequest]).then((all) => ({
+      registered: all[0],
+      fromSources: all[1],
+      requested: all[2],
+    }));
   }
 
   /** Waits for nothing as long as all that it needs is kept. */
@@ -112,16 +139,9 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
     );
   }
 
-  /** The same object for the same record, so that a list with it can be kept. */
-  function listedConnect(record: ToolServerRecord): Candidate {
-    const candidate = connects.get(record) ?? connectCandidate(record, servers.open, false);
-    connects.set(record, candidate);
-    return candidate;
-  }
-
   async function listServer(server: ChosenServer, caller: Caller, signal: AbortSignal): Promise<readonly Candidate[]> {
     const opening = await servers.open(server.record, { caller, signal }, true);
-    if (needsCredential(opening)) return [listedConnect(server.record)];
+    if (needsCredential(opening)) return [connectTo(server.record)];
     return opening.type === 'opened' ? candidatesOf(server, opening.server, servers) : [];
   }
 
@@ -144,10 +164,12 @@ export function createToolCatalog({ sources, list, servers, mcp, requested, elap
 }
 
 const noOffer: ToolOffer = { tools: new Map(), warnings: [] };
+const none: readonly SuppliedFunctions[] = [];
 
 function withWarnings(offer: ToolOffer, { fromSources, registered, requested }: Supplied, { listsMcpTools }: ChatRequest): ToolOffer {
+  const hasWarnings = registered.warnings.length > 0 || requested.length > 0 || fromSources.some(({ warnings }) => warnings.length > 0);
+  if (!hasWarnings && listsMcpTools !== true) return offer;
   const warnings = [...warningsOf(fromSources), ...registered.warnings, ...warningsOf(requested)];
-  if (warnings.length === 0 && listsMcpTools !== true) return offer;
   const lists = requested.flatMap((functions) => functions.list ?? []);
   return { ...offer, ...(listsMcpTools === true && { lists }), warnings: [...warnings, ...offer.warnings] };
 }

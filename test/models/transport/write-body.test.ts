@@ -19,13 +19,13 @@ it.each([
 ])('writes the body %s as JSON.stringify does, each time', (_, options) => {
   const request = askModel(options);
   for (const body of [toChatBody(request), toChatBody({ ...request, asksForUsage: false }), toChatBody(request)])
-    expect(writeBody(body)).toBe(JSON.stringify(body));
+    expect(String(writeBody(body))).toBe(JSON.stringify(body));
   const forOllama = { model: 'm', stream: true, tools: toOllamaTools(request) as unknown as JsonObject[] };
-  expect(writeBody(forOllama)).toBe(JSON.stringify(forOllama));
+  expect(String(writeBody(forOllama))).toBe(JSON.stringify(forOllama));
 });
 
 it('writes a body that has only tools, one with none, and one whose tools are no list', () => {
-  expect(writeBody({ tools: [hosted, 'x', null] })).toBe(JSON.stringify({ tools: [hosted, 'x', null] }));
+  expect(String(writeBody({ tools: [hosted, 'x', null] }))).toBe(JSON.stringify({ tools: [hosted, 'x', null] }));
   expect(writeBody({ tools: [], model: 'm' })).toBe('{"tools":[],"model":"m"}');
   expect(writeBody({ tools: 'none', model: 'm' })).toBe('{"tools":"none","model":"m"}');
 });
@@ -58,6 +58,6 @@ it('gives the same entry for the same function, and another where name, descript
     { ...spec, strict: true },
   ]) {
     expect(toFunctionEntry(other)).toEqual({ type: 'function', function: other });
-    expect(writeBody({ tools: [toFunctionEntry(other)] })).toBe(JSON.stringify({ tools: [{ type: 'function', function: other }] }));
+    expect(String(writeBody({ tools: [toFunctionEntry(other)] }))).toBe(JSON.stringify({ tools: [{ type: 'function', function: other }] }));
   }
 });

@@ -5,6 +5,7 @@ import type { ToolOffer } from '../../../src/core/tools/tool.ts';
 import type { Tools } from '../../../src/app/compose/compose-tools.ts';
 import { connectedTools } from '../../_support/connected-tools.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { documentWith, scriptedSend } from '../scripted-send.ts';
@@ -17,11 +18,12 @@ afterEach(async () => {
   for (const tools of opened.splice(0)) await tools.close();
 });
 
-function startTools(functionsOfMaps: string[] = ['route']) {
-  const registry = memoryRegistry([time, maps]);
+function startTools(functionsOfMaps: string[] = ['route'], others: ToolServerRecord[] = []) {
+  const registry = memoryRegistry([time, ...others, maps]);
   const script = scriptedSend({
     'http://time.test/openapi.json': documentWith('now', 'zone'),
     'http://maps.test/openapi.json': documentWith(...functionsOfMaps),
+    'http://mail.test/openapi.json': documentWith('send'),
   });
   const tools = connectedTools({ registry, send: script.send });
   opened.push(tools);
@@ -42,6 +44,24 @@ it('is the same object for the same servers, whatever the question', async () =>
   const offer = await offerFor({ messages: [{ role: 'user', content: 'one' }] });
   expect(await offerFor({ messages: [{ role: 'user', content: 'another' }] })).toBe(offer);
   expect(await offerFor({ toolIds: ['server:time'] })).not.toBe(offer);
+});
+
+it.each([
+  ['cannot be reached', toolServerRecord({ id: 'gone', url: 'http://gone.test' }), ['now', 'zone', 'route']],
+  [
+    'asks for a credential of each person',
+    toolServerRecord({ id: 'mail', url: 'http://mail.test', authType: 'bearer', isPerUser: true }),
+    ['now', 'zone', 'send', 'route'],
+  ],
+])('is kept beside a server that %s', async (_, other, expected) => {
+  const { offerFor } = startTools(undefined, [other]);
+  await offerFor();
+  const { tools } = await offerFor();
+  expect([...tools.keys()]).toEqual(expected);
+  expect((await offerFor()).tools).toBe(tools);
+  const ofAnother = await offerFor({}, restrictedTo('server:time', `server:${other.id}`, 'server:maps'));
+  expect(names(ofAnother)).toEqual(expected);
+  expect((await offerFor()).tools).toBe(tools);
 });
 
 it('follows a server whose functions have changed', async () => {

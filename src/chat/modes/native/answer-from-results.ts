@@ -17,7 +17,8 @@ interface LateRefusal {
 
 /**
  * For backends that accept functions at first and refuse them once the conversation holds tool results, as a proxy in front of several models may.
- * Restarting the run would repeat its calls, so the model answers from their results, which are put into the user's message.
+ * Restarting the run would repeat its calls, so the model answers from their results, which are put into the user's message. For requests after
+ * calls (`hasCalled`).
  */
 export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {
   async function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
@@ -41,7 +42,7 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
     if (refusal !== undefined) onRefusal(refusal, request);
   }
 
-  return { answer: (request, emit) => (hasCalled(request) ? answer(request, emit) : backend.answer(request, emit)) };
+  return { answer };
 }
 
 function isRefusal(error: unknown): error is GatewayError {

@@ -34,6 +34,7 @@ interface ForeignText {
 /** Where definitions come from: those of one source may show how its own functions are called. */
 type Source = string;
 const ofCaller: Source = 'caller';
+const noWarnings: readonly ModelEvent[] = [];
 
 /**
  * The texts that the model has read: the messages, and the definitions of functions. A call in the text of an answer that only repeats a message, or a
@@ -41,49 +42,51 @@ const ofCaller: Source = 'caller';
  * function. The operator's own functions are trusted.
  */
 export class ReadTexts implements QuoteCheck {
-  readonly #messages: EarlierTexts;
+  /** Read when a call is found, which is seldom. */
+  #messages: EarlierTexts | undefined;
   readonly #request: ModelRequest;
   readonly #caller: { readonly id: string };
   /** The definitions of other sources, by the source of the called function. */
-  readonly #foreignTexts = new Map<Source, ForeignText>();
+  #foreignTexts: Map<Source, ForeignText> | undefined;
   /** The last call that was searched for, and in whose definition it was found; undefined while that is not known. */
   #search: { call: ReadCall; found: FoundIn | undefined } | undefined;
-  #warnings: ModelEvent[] = [];
+  #warnings = noWarnings;
 
   constructor(request: ModelRequest, caller: { readonly id: string }) {
-    this.#messages = new EarlierTexts(() => shownTexts(request.messages), { isReact: false, caller, signal: request.signal });
     this.#request = request;
     this.#caller = caller;
   }
 
   /** The parser has paused until `search` is done. */
   get isAwaited(): boolean {
-    return this.#messages.isAwaited || (this.#search !== undefined && this.#search.found === undefined);
+    return this.#messages?.isAwaited === true || (this.#search !== undefined && this.#search.found === undefined);
   }
 
-  readonly isQuoted = (text: string, entry: ReadEntry): boolean | 'not_known_yet' => {
+  isQuoted(text: string, entry: ReadEntry): boolean | 'not_known_yet' {
+    const { messages, signal } = this.#request;
+    this.#messages ??= new EarlierTexts(() => shownTexts(messages), { isReact: false, caller: this.#caller, signal });
     const isInMessages = this.#messages.isQuoted(text);
     if (isInMessages !== false || entry.type !== 'call') return isInMessages;
     const found = this.#findDefined(entry);
     if (found === undefined) return 'not_known_yet';
     if (found.type === 'nowhere') return false;
-    this.#warnings.push(warningOf(entry, found));
+    this.#warnings = [...this.#warnings, warningOf(entry, found)];
     return true;
-  };
+  }
 
   /**
    * Runs the pending search.
    * @throws the signal's reason
    */
   async search(): Promise<void> {
-    if (this.#messages.isAwaited) return this.#messages.search();
+    if (this.#messages?.isAwaited === true) return this.#messages.search();
     if (this.#search !== undefined) this.#search.found ??= await this.#searchInWorker(this.#search.call);
   }
 
   /** Warnings about the calls that definitions have blocked since the last call of this method. */
-  takeWarnings(): ModelEvent[] {
+  takeWarnings(): readonly ModelEvent[] {
     const warnings = this.#warnings;
-    if (warnings.length > 0) this.#warnings = [];
+    this.#warnings = noWarnings;
     return warnings;
   }
 
@@ -102,14 +105,14 @@ export class ReadTexts implements QuoteCheck {
 
   /** Computed once: an answer may have any number of calls. */
   #textForeignTo(source: Source): ForeignText {
-    const known = this.#foreignTexts.get(source);
+    const known = this.#foreignTexts?.get(source);
     if (known !== undefined) return known;
     const json = JSON.stringify(this.#foreignTo(source));
     const text = {
       json: json.length > searchedCharacters ? undefined : json,
       compact: json.length > inPlaceCharacters ? undefined : compact(json),
     };
-    this.#foreignTexts.set(source, text);
+    (this.#foreignTexts ??= new Map()).set(source, text);
     return text;
   }
 

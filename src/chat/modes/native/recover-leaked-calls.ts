@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { UnreadableCallError } from '../../../core/errors.ts';
-import { runSteps, type Emit } from '../../../shared/async/emit.ts';
+import type { Emit } from '../../../shared/async/emit.ts';
 import { isDeeperThan, type JsonValue } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
@@ -16,7 +16,7 @@ import { createToolCallParser, type ToolCallParser } from '../../parse-tool-call
 import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/json/repair-json.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { repairInWorker } from '../repair-in-worker.ts';
-import { slicesOf } from '../slices-of.ts';
+import { sliceCharacters, slicesOf } from '../slices-of.ts';
 import { ReadTexts } from './read-texts.ts';
 import { parseExactly } from '../../../shared/json/parse-exactly.ts';
 
@@ -62,40 +62,44 @@ async function answerWithLeakedCalls(
   { backend, newCallId, caller }: RecoveryOptions,
   { request, specs, emit }: RecoveredAnswer,
 ): Promise<void> {
-  const quotes = new ReadTexts(request, caller);
-  const newReader = (emitRead: Emit<ModelEvent>): LeakReader => {
-    const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
-    const parser = createToolCallParser({ tools: specs, isNative: true, quotes, repairs });
-    const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });
-    return new LeakReader(parser, { quotes, repairs, repair, tools: request.tools, emit: emitRead });
-  };
-  const asCalls = (calls: readonly LeakedCall[], where: string): ModelEvent[] =>
-    calls.flatMap((call): ModelEvent[] => [
-      warningEvent({ code: 'call_rescued', message: `The model wrote a call of "${call.name}" ${where}. It is taken as a call.` }),
-      { type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } },
-    ]);
-
-  const reader = newReader(emit);
+  const answer: ReadAnswer = { request, specs, caller, quotes: new ReadTexts(request, caller) };
+  const reader = new LeakReader(answer, emit);
   try {
-    await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
+    await backend.answer(request, (events) => reader.readEvents(events));
   } catch (error) {
-    const calls = error instanceof UnreadableCallError ? await callsIn(error.written, newReader(unheard), reader.hasSpoken) : [];
+    const calls =
+      error instanceof UnreadableCallError ? await callsIn(error.written, new LeakReader(answer, unheard), reader.hasSpoken) : [];
     if (calls.length === 0) throw error;
-    await runSteps(reader.end());
-    return emit([...reader.takeAsText(), ...asCalls(calls, 'that its backend could not read'), { type: 'finish', reason: 'tool_calls' }]);
+    await reader.end();
+    const taken = eventsOf(calls, 'that its backend could not read', newCallId);
+    return emit([...reader.takeAsText(), ...taken, { type: 'finish', reason: 'tool_calls' }]);
   }
-  const slow = runSteps(reader.end());
+  const slow = reader.end();
   if (slow !== undefined) await slow;
   const { leaked, native, finish, read } = reader;
   // What has arrived may be half of what the model meant, so calls in the text stay text.
   if (finish?.unknownReason !== undefined) return emit([...reader.takeAsText(), finish]);
   const recovered = leaked.length === 0 ? leaked : await withoutNativeCalls(leaked, native);
-  const thought = reader.hasOnlyThought && finish?.reason === 'stop' ? await callsAtEndOf(reader.thoughts, newReader(unheard)) : [];
-  read.push(...asCalls(recovered, 'into its text'), ...asCalls(thought, 'into its thoughts, and said nothing else'));
+  const isThought = reader.hasOnlyThought && finish?.reason === 'stop';
+  const thought = isThought ? await callsAtEndOf(reader.thoughts, new LeakReader(answer, unheard)) : noCalls;
   const hasCalls = recovered.length + thought.length > 0;
-  if (finish !== undefined) read.push({ ...finish, reason: hasCalls && finish.reason === 'stop' ? 'tool_calls' : finish.reason });
+  if (hasCalls) {
+    read.push(...eventsOf(recovered, 'into its text', newCallId));
+    read.push(...eventsOf(thought, 'into its thoughts, and said nothing else', newCallId));
+  }
+  if (finish !== undefined) read.push(hasCalls && finish.reason === 'stop' ? { ...finish, reason: 'tool_calls' } : finish);
   const slowAtEnd = emit(read);
   if (slowAtEnd !== undefined) await slowAtEnd;
+}
+
+const noCalls: readonly LeakedCall[] = [];
+
+/** `where`: where the model wrote them. */
+function eventsOf(calls: readonly LeakedCall[], where: string, newCallId: () => string): ModelEvent[] {
+  return calls.flatMap((call): ModelEvent[] => [
+    warningEvent({ code: 'call_rescued', message: `The model wrote a call of "${call.name}" ${where}. It is taken as a call.` }),
+    { type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } },
+  ]);
 }
 
 /** For a text of which the user reads nothing. */
@@ -107,7 +111,7 @@ const unheard: Emit<ModelEvent> = () => undefined;
  */
 async function callsIn(written: string | undefined, reader: LeakReader, followsWords: boolean): Promise<LeakedCall[]> {
   if (written === undefined || written === '') return [];
-  await runSteps(reader.readText(followsWords ? `Said:\n${written}` : written, true));
+  await reader.readText(followsWords ? `Said:\n${written}` : written, true);
   return reader.hasDamaged ? [] : reader.leaked;
 }
 
@@ -116,19 +120,18 @@ async function callsIn(written: string | undefined, reader: LeakReader, followsW
  * before them. Words before the thoughts rule out calls without marks.
  */
 async function callsAtEndOf(thoughts: string, reader: LeakReader): Promise<LeakedCall[]> {
-  await runSteps(reader.readText(`Thoughts:\n${thoughts}`, false));
+  await reader.readText(`Thoughts:\n${thoughts}`, false);
   const isPlan = reader.leakedAmid > 0 || postponesCall(reader.said);
   return isPlan || reader.hasDamaged ? [] : reader.leaked;
 }
 
-interface LeakReaderOptions {
+interface ReadAnswer {
+  /** With the gateway's own functions. */
+  request: ModelRequest;
+  /** All functions. */
+  specs: readonly ToolSpec[];
+  caller: { readonly id: string };
   quotes: ReadTexts;
-  repairs: AnswerRepairs;
-  /** Settles the awaited one. */
-  repair: () => Promise<void>;
-  /** The gateway's own functions. */
-  tools: readonly ToolSpec[];
-  emit: Emit<ModelEvent>;
 }
 
 /** Characters at the end of thoughts in which calls are looked for: the longest arguments fit. */
@@ -136,7 +139,7 @@ const searchedThoughts = limits.argumentsBytes;
 /** Characters of text before calls that may speak against them. */
 const searchedWords = 400;
 
-/** Reads one answer and emits everything that is not a call. Each promise that its generators yield must be awaited before the next iteration. */
+/** Reads one answer and emits everything that is not a call. Each promise that its methods return must be awaited before the next call. */
 class LeakReader {
   readonly native: ToolCall[] = [];
   leaked: LeakedCall[] = [];
@@ -145,19 +148,26 @@ class LeakReader {
   finish: Extract<ModelEvent, { type: 'finish' }> | undefined;
   /** The end of all thoughts. */
   thoughts = '';
-  /** The end of all text that was said. */
-  said = '';
   /** A call could not be read. */
   hasDamaged = false;
   /** Events that are not emitted yet. */
   read: ModelEvent[] = [];
+  readonly #answer: ReadAnswer;
+  readonly #emit: Emit<ModelEvent>;
+  readonly #repairs = new AnswerRepairs({ inPlace: repairedInPlace });
   readonly #parser: ToolCallParser;
-  readonly #options: LeakReaderOptions;
   hasSpoken = false;
+  #said = '';
 
-  constructor(parser: ToolCallParser, options: LeakReaderOptions) {
-    this.#parser = parser;
-    this.#options = options;
+  constructor(answer: ReadAnswer, emit: Emit<ModelEvent>) {
+    this.#answer = answer;
+    this.#emit = emit;
+    this.#parser = createToolCallParser({ tools: answer.specs, isNative: true, quotes: answer.quotes, repairs: this.#repairs });
+  }
+
+  /** The end of all text that was said. */
+  get said(): string {
+    return this.#said.slice(-searchedWords);
   }
 
   /** Nothing was said or called. */
@@ -174,63 +184,77 @@ class LeakReader {
   }
 
   /** Reads a whole text that is not part of the answer. `isCut`: it may lack its end. */
-  *readText(text: string, isCut: boolean): Generator<Promise<void> | undefined, void> {
-    yield* this.readEvents([{ type: 'text', text }]);
-    yield* this.end(isCut);
+  async readText(text: string, isCut: boolean): Promise<void> {
+    await this.readEvents([{ type: 'text', text }]);
+    await this.end(isCut);
   }
 
-  *readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
+  readEvents(events: readonly ModelEvent[]): Promise<void> | undefined {
+    let count = 0;
     for (const event of events) {
-      const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
-      if (event.type !== 'text' || !isFirstChoice) {
-        if (event.type === 'tool-call') this.native.push(event.call);
-        if (event.type === 'reasoning' && isFirstChoice) this.#think(event.text);
-        if (event.type === 'extra' && event.level === 'delta') this.hasSpoken = true;
-        if (event.type === 'finish' && isFirstChoice) this.finish = event;
-        else this.read.push(event);
-        continue;
-      }
-      for (const slice of slicesOf(event.text)) {
-        if (slice.isLater) {
-          yield this.#emitRead();
-          yield nextTick();
-        }
-        this.#add(this.#parser.push(slice.text));
-        if (this.#isPaused) yield* this.#addAwaited();
-      }
+      const slow = this.#readEvent(event);
+      count += 1;
+      if (slow !== undefined) return slow.then(() => this.readEvents(events.slice(count)));
     }
-    yield this.#emitRead();
+    return this.#emitRead();
   }
 
-  *end(isCut = this.finish?.reason === 'length'): Generator<Promise<void> | undefined, void> {
+  #readEvent(event: ModelEvent): Promise<void> | undefined {
+    const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
+    if (event.type === 'text' && isFirstChoice)
+      return event.text.length > sliceCharacters ? this.#readSlices(event.text) : this.#readSlice(event.text);
+    if (event.type === 'tool-call') this.native.push(event.call);
+    if (event.type === 'reasoning' && isFirstChoice) this.#think(event.text);
+    if (event.type === 'extra' && event.level === 'delta') this.hasSpoken = true;
+    if (event.type === 'finish' && isFirstChoice) this.finish = event;
+    else this.read.push(event);
+    return undefined;
+  }
+
+  async #readSlices(text: string): Promise<void> {
+    for (const slice of slicesOf(text)) {
+      if (slice.isLater) {
+        await this.#emitRead();
+        await nextTick();
+      }
+      await this.#readSlice(slice.text);
+    }
+  }
+
+  #readSlice(text: string): Promise<void> | undefined {
+    this.#add(this.#parser.push(text));
+    return this.#isPaused ? this.#addAwaited() : undefined;
+  }
+
+  end(isCut = this.finish?.reason === 'length'): Promise<void> | undefined {
     this.#add(this.#parser.flush({ isCut }));
-    yield* this.#addAwaited();
+    return this.#isPaused ? this.#addAwaited() : undefined;
   }
 
-  *#addAwaited(): Generator<Promise<void> | undefined, void> {
-    const { quotes, repair } = this.#options;
+  async #addAwaited(): Promise<void> {
+    const { quotes, caller, request } = this.#answer;
     while (this.#isPaused) {
-      yield this.#emitRead();
-      yield quotes.isAwaited ? quotes.search() : repair();
+      await this.#emitRead();
+      await (quotes.isAwaited ? quotes.search() : repairInWorker(this.#repairs, { caller, signal: request.signal }));
       this.#add(this.#parser.resume());
     }
   }
 
   get #isPaused(): boolean {
-    const { quotes, repairs } = this.#options;
-    return quotes.isAwaited || repairs.awaited !== undefined;
+    return this.#answer.quotes.isAwaited || this.#repairs.awaited !== undefined;
   }
 
   #add(pieces: readonly AnswerPiece[]): void {
-    this.read.push(...this.#options.quotes.takeWarnings());
+    this.read.push(...this.#answer.quotes.takeWarnings());
     for (const piece of pieces) {
       // One call above the limit is kept, so that the loop notices the excess.
       const isFull = this.leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
       this.hasDamaged ||= piece.type === 'damaged';
       if (piece.type === 'reasoning') this.#addThought(piece.text);
-      else if (piece.type === 'text' || isFull) this.#addText({ type: 'text', text: piece.text });
+      else if (piece.type === 'text') this.#addText(piece);
+      else if (isFull) this.#addText({ type: 'text', text: piece.text });
       else if (piece.type === 'call') this.leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments), text: piece.text });
-      else if (piece.type === 'damaged' && isMeant(piece, this.#options.tools))
+      else if (piece.type === 'damaged' && isMeant(piece, this.#answer.request.tools))
         this.leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}`, text: piece.text, isDamaged: true });
       // All text so far turned out to be thinking, whose calls must not run.
       else if (piece.type === 'retraction') this.leaked = [];
@@ -242,7 +266,8 @@ class LeakReader {
     this.read.push(event);
     if (event.type !== 'text' || isBlank(event.text)) return;
     this.hasSpoken = true;
-    this.said = (this.said + event.text).slice(-searchedWords);
+    this.#said += event.text;
+    if (this.#said.length > 2 * searchedWords) this.#said = this.said;
     this.leakedAmid = this.leaked.length;
   }
 
@@ -259,7 +284,7 @@ class LeakReader {
   #emitRead(): Promise<void> | undefined {
     const events = this.read;
     this.read = [];
-    return this.#options.emit(events);
+    return this.#emit(events);
   }
 }
 

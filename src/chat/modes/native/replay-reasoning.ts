@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import { withRemedies } from '../../../shared/refusals/with-remedies.ts';
-import { hasThoughts, withoutThoughts } from '../../thoughts/thought-fields.ts';
+import { withoutThoughts } from '../../thoughts/thought-fields.ts';
 
 /**
  * Sends the reasoning before tool calls back with their results, in the field in which the backend sent it: DeepSeek and others refuse the results
@@ -11,7 +11,6 @@ export function replayReasoning(backend: ModelBackend): ModelBackend {
   let takesReasoning = true;
   return {
     answer(request, emit) {
-      if (!request.messages.some(hasThoughts)) return backend.answer(request, emit);
       if (!takesReasoning) return backend.answer(withoutReasoning(request), emit);
       return withRemedies(request, (next, emitNext) => backend.answer(next, emitNext), {
         emit,

@@ -63,7 +63,8 @@ interface RepairedJson {
  * repaired once, however often the answer is read.
  */
 export class AnswerRepairs {
-  readonly #repaired = new Map<string, RepairedJson>();
+  /** Made with the first text. */
+  #repaired: Map<string, RepairedJson> | undefined;
   #left = maxPerAnswer;
   #leftInPlace: number;
   #awaited: string | undefined;
@@ -80,7 +81,7 @@ export class AnswerRepairs {
 
   /** `not_known_yet`: see `awaited`. */
   repair(text: string): RepairedJson | 'not_known_yet' {
-    const known = this.#repaired.get(text);
+    const known = this.#repaired?.get(text);
     if (known !== undefined) return known;
     if (text.length > maxMendable || text.length > this.#left) return { value: undefined };
     if (text.length > this.#leftInPlace) {
@@ -99,7 +100,7 @@ export class AnswerRepairs {
 
   #keep(text: string, repaired: RepairedJson): RepairedJson {
     this.#left -= text.length;
-    this.#repaired.set(text, repaired);
+    (this.#repaired ??= new Map()).set(text, repaired);
     return repaired;
   }
 }

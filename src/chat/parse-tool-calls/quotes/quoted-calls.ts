@@ -6,7 +6,7 @@ export interface QuoteCheck {
    * Whether a call only repeats what the model has read. Prevents prompt injection: a call in a page, a file or a tool result must not run because the
    * model repeats it. See `quotesOf`. `not_known_yet`: the parser pauses, and asks again for the same entry when it is resumed.
    */
-  isQuoted: (text: string, entry: ReadEntry) => boolean | 'not_known_yet';
+  isQuoted(text: string, entry: ReadEntry): boolean | 'not_known_yet';
 }
 
 /**

@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { JsonObject } from '../../../shared/json/json.ts';
@@ -66,9 +67,26 @@ function turnOf(budget: ConversionBudget): LimitFunction {
   return turn;
 }
 
+/**
+ * One at a time: a validator compiles its schemas anew for each document, which takes tens of milliseconds however small that is. Of many that are
+ * registered together, the others are checked in threads.
+ */
+let isCheckingHere = false;
+
 /** A small document may take as long as a large one: it refers to itself again and again, or to files. Then a thread begins anew. */
 async function openHereOrInThread(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
-  if (!isSmall(job)) return openInThread(job, fetchFile, reader);
+  if (!isSmall(job) || (job.isChecked && isCheckingHere)) return openInThread(job, fetchFile, reader);
+  isCheckingHere ||= job.isChecked;
+  try {
+    // Each in a tick of its own.
+    if (job.isChecked) await nextTick();
+    return await openHere(job, fetchFile, reader);
+  } finally {
+    if (job.isChecked) isCheckingHere = false;
+  }
+}
+
+async function openHere(job: DocumentJob, fetchFile: FetchFile, reader: DocumentReader): Promise<OpenedDocument> {
   const { budget } = job;
   const before = createTrialBudget(budget);
   const trial = { ...before };

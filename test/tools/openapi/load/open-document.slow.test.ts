@@ -113,6 +113,16 @@ describe('openForeignDocument', () => {
     expect(begunJobs(events)).toBe(0);
   });
 
+  it('checks one small document itself, and others meanwhile in threads', async () => {
+    const events = watchWorkerJobs();
+    const check = (): Promise<OpenedDocument> =>
+      openForeignDocument(jobOf('{"openapi":"3.0.0","paths":{}}', { isChecked: true }), noFiles, reader);
+    for (const { notes } of await Promise.all([check(), check(), check()])) expect(notes.join()).toContain('info');
+    expect(begunJobs(events)).toBe(2);
+    await check();
+    expect(begunJobs(events)).toBe(2);
+  });
+
   it('ends its own attempt at a small one that takes long, and begins anew in a thread', async () => {
     const events = watchWorkerJobs();
     const requested: string[] = [];
