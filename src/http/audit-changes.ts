@@ -31,6 +31,7 @@ export const auditedRoutes: Readonly<Record<string, AuditAction | 'none'>> = {
   'PATCH /api/backends/:id': 'backend.change',
   'DELETE /api/backends/:id': 'backend.delete',
   'POST /api/backends/:id/verify': 'none',
+  'POST /api/backends/verify': 'none',
   'POST /api/presets': 'preset.create',
   'PATCH /api/presets/:id': 'preset.change',
   'DELETE /api/presets/:id': 'preset.delete',
