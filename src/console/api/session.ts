@@ -3,7 +3,7 @@ import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
 import { askForLogin } from './login.ts';
 import { ApiError, call } from './request.ts';
-import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
+import type { AllowedServer, ConnectionStatus, Frame, FromSession, ToSession } from './session-messages.ts';
 
 /** Input from the person that the gateway needs before a chat continues. */
 export interface InputRequest {
@@ -22,9 +22,8 @@ export interface ChatListener {
   onEnd: (error: { code: string; message: string } | undefined) => void;
 }
 
-export type Connection = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed';
+export type Connection = 'idle' | ConnectionStatus;
 
-/** `waiting`: the connection was lost and will be opened again. */
 export const connection = signal<Connection>('idle');
 
 /** Requests that the person has not answered yet. */

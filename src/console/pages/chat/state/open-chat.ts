@@ -64,7 +64,7 @@ export class OpenChat {
   cancel(): void {
     this.#cancel?.();
     // Without a connection the gateway learns of it when the session is resumed.
-    if (this.running.value === undefined || connection.value === 'open') return;
+    if (this.running.value === undefined || connection.value === 'open' || connection.value === 'http') return;
     cancelAnswer(this.running.value, Date.now());
     this.#finish(this.running.value);
   }
