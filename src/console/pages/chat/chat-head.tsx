@@ -70,6 +70,7 @@ function Rename({ title, onDone }: { title: string; onDone: (title: string | und
     >
       <input
         ref={input}
+        dir="auto"
         aria-label="Chat title"
         value={text}
         maxLength={200}

@@ -59,6 +59,7 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
           </h3>
           <textarea
             id="chat-system"
+            dir="auto"
             rows={4}
             placeholder="For example: Answer briefly, in Dutch."
             value={settings.system ?? ''}

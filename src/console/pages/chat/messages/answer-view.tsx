@@ -45,9 +45,10 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
           )}
         </div>
       )}
+      {state === 'done' && isEmpty(answer) && <p class="soft small">The model returned an empty answer.</p>}
       {state === 'cancelled' && <p class="soft small">Stopped.</p>}
       {warnings.map((warning) => (
-        <p key={warning} class="chat-warning small">
+        <p key={warning} class="chat-warning small" dir="auto">
           <Icon name="alert" size={15} /> {warning}
         </p>
       ))}
@@ -55,6 +56,12 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
       {!isRunning && <AnswerFoot answer={answer} onRetry={onRetry} />}
     </div>
   );
+}
+
+/** No text after the last call. */
+function isEmpty({ parts }: Answer): boolean {
+  const last = parts.findLast(({ kind }) => kind !== 'reasoning');
+  return last?.kind !== 'text' || last.text.trim() === '';
 }
 
 /** Whether the last part of a running answer shows that it is running. */
