@@ -59,7 +59,7 @@ async function useUserKey(page: Page): Promise<void> {
   const made = await page.request.post(new URL('/api/keys', page.url()).href, { headers, data: { name: 'ada', role: 'user' } });
   await page.evaluate((key) => localStorage.setItem('toolwharf.key', key), ((await made.json()) as { key: string }).key);
   await page.reload();
-  await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
+  await page.locator('.manage a[href="/console/settings"]').waitFor({ state: 'detached' });
 }
 
 async function askForApproval(page: Page): Promise<void> {
@@ -197,6 +197,7 @@ export const scenes: readonly Scene[] = [
       await askForApproval(page);
       await page.getByLabel('Your input is needed').waitFor();
       if ((page.viewportSize()?.width ?? 0) < 760) await page.getByRole('button', { name: 'Menu' }).click();
+      await page.locator('.manage > summary').filter({ visible: true }).click();
       await page.getByRole('link', { name: 'Runs' }).filter({ visible: true }).click();
       await page.locator('tbody a').first().waitFor();
     },

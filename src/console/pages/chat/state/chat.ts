@@ -5,6 +5,7 @@ export interface Chat {
   title: string;
   /** Milliseconds since 1970. */
   updated: number;
+  isPinned?: true;
   settings: ChatSettings;
   /** All messages by their ids. Messages with the same parent are versions of each other. */
   messages: Readonly<Record<string, Message>>;

@@ -56,6 +56,12 @@ export class OpenChat {
     this.#save();
   }
 
+  pin(isPinned: boolean): void {
+    const { isPinned: _before, ...chat } = this.chat.value;
+    this.chat.value = { ...chat, ...(isPinned && { isPinned }) };
+    this.#save();
+  }
+
   rename(title: string): void {
     this.chat.value = { ...this.chat.value, title };
     this.#save();
@@ -77,7 +83,9 @@ export class OpenChat {
     const changed = Object.entries(saved.messages).filter(([id]) => id !== this.running.value?.id && !isFinal(messages[id]));
     const merged = { ...messages, ...Object.fromEntries(changed) };
     const continuesBranch = leaf !== undefined && branchOf({ messages: merged, leaf: saved.leaf }).some(({ id }) => id === leaf);
-    this.chat.value = { ...this.chat.value, messages: merged, title: saved.title, ...(continuesBranch && { leaf: saved.leaf }) };
+    const { isPinned: _before, ...chat } = this.chat.value;
+    const { title, isPinned } = saved;
+    this.chat.value = { ...chat, messages: merged, title, ...(isPinned && { isPinned }), ...(continuesBranch && { leaf: saved.leaf }) };
   }
 
   /** Resumes answers that were running when their page was reloaded. If the page was closed, they have failed. */
