@@ -16,6 +16,7 @@ import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { showError } from '../parts/toasts.tsx';
 import { readItem, writeItem } from '../storage/local-items.ts';
+import { isMac, overlay } from './shortcuts.ts';
 import { theme, themes } from './theme.ts';
 
 export function Brand(): JSX.Element {
@@ -41,6 +42,11 @@ export function Navigation(): JSX.Element {
         <Icon name="add" />
         New chat
       </Link>
+      <button type="button" class="page-link go-to" onClick={() => (overlay.value = 'palette')}>
+        <Icon name="search" />
+        Go to…
+        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+      </button>
       <RecentChats />
       <Manage current={current} />
       <div class="side-end">
