@@ -148,9 +148,9 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
 
 async function registerModels(app: FastifyInstance, parts: RouteParts): Promise<void> {
   const { context, storage, models, passOn, admin } = parts;
-  const { bodyLimitBytes, clientStallTimeoutMs: stallMs } = context.config;
+  const { bodyLimitBytes, clientStallTimeoutMs: stallMs, taskModel, taskModelExternal, modelPrices } = context.config;
   const { countPassed } = parts.usage;
-  await modelRoutes(app, { models });
+  await modelRoutes(app, { models, taskModels: { local: taskModel, external: taskModelExternal }, prices: modelPrices });
   await backendRoutes(app, { admin: admin.backends });
   await passedRoutes(app, { passOn, countPassed, formBytes: Math.max(bodyLimitBytes, limits.formBytes), stallMs });
   await countTokensRoute(app, { models });

@@ -14,6 +14,7 @@ import {
   json,
   keyOrEmpty,
   listOf,
+  modelPrices,
   oneOf,
   sqliteAddress,
   templateWith,
@@ -76,8 +77,19 @@ export const settingTable = {
     meaning: 'the same, used when OPENAI_API_KEYS is not set',
   },
   TOOL_SERVER_CONNECTIONS: { parse: json, isSecret: true, meaning: "JSON array of tool servers in Open WebUI's shape" },
-  TASK_MODEL: { field: 'taskModel', parse: text, meaning: 'model that selects tools when the chat model is local' },
-  TASK_MODEL_EXTERNAL: { field: 'taskModelExternal', parse: text, meaning: 'model that selects tools when the chat model is external' },
+  TASK_MODEL: {
+    field: 'taskModel',
+    parse: text,
+    meaning: 'model that selects tools, and writes titles in the console, when the chat model is local',
+  },
+  TASK_MODEL_EXTERNAL: { field: 'taskModelExternal', parse: text, meaning: 'the same when the chat model is external' },
+  MODEL_PRICES: {
+    field: 'modelPrices',
+    fallback: '{}',
+    parse: modelPrices,
+    meaning:
+      'JSON object of [prices](console.md#tokens-and-cost) by model id, in US dollars for a million tokens; an id may end with `*`: `{"gpt-5*": {"input": 1.25, "output": 10}}`',
+  },
   TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: {
     field: 'selectionTemplate',
     shownDefault: 'built in',

@@ -21,6 +21,10 @@ export interface ChatSettings {
   /** Undefined: the gateway's defaults. */
   toolIds?: readonly string[];
   system?: string;
+  /** Undefined: the defaults of the model. */
+  temperature?: number;
+  maxTokens?: number;
+  reasoningEffort?: string;
 }
 
 export type Message = UserMessage | Answer;

@@ -6,6 +6,7 @@ import { branchOf, newAnswer, newId, type Answer, type Chat, type ChatSettings, 
 import { createChatRequest } from './chat-request.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
 import { saveChat } from './saved-chats.ts';
+import { writeTitle } from './write-title.ts';
 
 type MessageContent = Pick<UserMessage, 'text' | 'attachments'>;
 
@@ -164,6 +165,7 @@ export class OpenChat {
         if (error?.code === 'run_cancelled') cancelAnswer(answer, Date.now());
         else if (error !== undefined) failAnswer(answer, error, Date.now());
         this.#finish(answer);
+        void this.#title(answer);
         void findRefusal();
       },
     };
@@ -181,6 +183,16 @@ export class OpenChat {
       failAnswer(answer, pageClosed, Date.now());
       this.#finish(answer);
     }, lateFramesMs);
+  }
+
+  /** The first answer gives the chat a title, unless a person has named it. */
+  async #title(answer: Answer): Promise<void> {
+    const question = answer.parent === undefined ? undefined : this.chat.value.messages[answer.parent];
+    if (answer.state !== 'done' || question?.role !== 'user' || question.parent !== undefined) return;
+    const first = titleOf(question.text);
+    if (first === '' || this.chat.value.title !== first) return;
+    const title = await writeTitle(question.text, answer);
+    if (title !== undefined && this.chat.value.title === first) this.rename(title);
   }
 
   #finish(answer: Answer): void {
