@@ -1,6 +1,7 @@
 /** The workers of the console. The policy of the page allows no others. */
 const scripts = {
   session: () => new URL('./api/session-worker.ts', import.meta.url).href,
+  pdf: () => new URL('./pages/chat/pdf/pdf-worker.ts', import.meta.url).href,
   render: () => new URL('./parts/render/render-worker.ts', import.meta.url).href,
 };
 

@@ -123,7 +123,7 @@ export const scenes: readonly Scene[] = [
     path: '/',
     async prepare(page) {
       const choosing = page.waitForEvent('filechooser');
-      await page.getByRole('button', { name: 'Attach images or text files' }).click();
+      await page.getByRole('button', { name: 'Attach images, PDFs or text files' }).click();
       await (await choosing).setFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('The harbour opens at six.') });
       await page.getByRole('button', { name: 'Send (Enter)' }).click();
       await waitForAnswer(page);
