@@ -36,6 +36,7 @@ import { presetRoutes } from '../http/routes/models/presets.ts';
 import { resumeRoute } from '../http/routes/runs/resume.ts';
 import { runRoutes } from '../http/routes/runs/runs.ts';
 import { socketRoute } from '../http/routes/chats/socket.ts';
+import { consoleChatRoutes } from '../http/routes/chats/console-chats.ts';
 import { storedChatRoutes } from '../http/routes/chats/stored-chats.ts';
 import { storedResponseRoutes } from '../http/routes/chats/stored-responses.ts';
 import { usageRoutes } from '../http/routes/gateway/usage.ts';
@@ -142,6 +143,7 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
   });
   await chatRoutes(app, { answerRequest, storages: { [responses.name]: responseStorage }, clientOf });
   await compactRoute(app, { answerRequest, storage: responseStorage, clientOf, seals, newId: context.newId });
+  await consoleChatRoutes(app, { store: storage.noteStores['console-chat'], isStoring: config.consoleChats, now });
   await storedChatRoutes(app, { store: storage.chats, isStoring: config.storeChats });
   await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
 }

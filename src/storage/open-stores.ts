@@ -64,6 +64,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
       transcript: createNotes('transcript'),
       conversation: createNotes('conversation'),
       login: createNotes('login'),
+      'console-chat': createNotes('console-chat'),
     },
     chats: createSqliteChats(connection, { now }),
     responses: createSqliteResponses(connection, { secret, now }),

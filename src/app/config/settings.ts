@@ -151,6 +151,13 @@ export const settingTable = {
     isSecret: true,
     meaning: 'the database, as `sqlite:<file>`',
   },
+  CONSOLE_CHATS: {
+    field: 'consoleChats',
+    fallback: 'false',
+    parse: flag,
+    meaning:
+      '`true`: [chats of the console](console.md#chats-on-the-server) are stored encrypted on the server, for the caller alone, and are the same in all of their browsers',
+  },
   STORE_CHATS: {
     field: 'storeChats',
     fallback: 'false',
