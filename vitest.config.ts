@@ -25,6 +25,9 @@ const inChromium = ['test/console/**/*.slow.test.ts'];
 /** The suites of MCP's own conformance tests, before and behind a gateway. */
 const conformance = ['test/conformance/**/*.slow.test.ts'];
 
+/** On a real PostgreSQL, and a real Redis. */
+const services = ['test/services/**/*.slow.test.ts'];
+
 /** What is true of the bundle alone, and what starts the program many times to see what it says: from the bundle that takes half as long. */
 const bundle = ['test/packaging/bundle.slow.test.ts', 'test/gateway/program/{first-key,start-storage}.slow.test.ts'];
 /** Tests that start the program run on its bundle too: those whose subjects are loaded by their names, on demand, or in threads. */
@@ -49,9 +52,10 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', execArgv, include: ['test/**/*.test.ts'], exclude: [...gateway, ...slow] } },
       { extends: true, test: { name: 'gateway', execArgv, include: gateway, exclude: slow } },
-      { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium, ...conformance] } },
+      { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium, ...conformance, ...services] } },
       { extends: true, test: { name: 'console', include: inChromium } },
       { extends: true, test: { name: 'conformance', include: conformance } },
+      { extends: true, test: { name: 'services', include: services } },
       {
         extends: true,
         test: { name: 'bundle', include: [...bundle, ...onBundle], globalSetup: 'test/_support/provide-bundle.ts' },

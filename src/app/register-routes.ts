@@ -131,6 +131,7 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
     cancelRun: runs.cancel,
     cancelSession: runs.cancelSession,
     interruptChat: parts.interruptChat,
+    holdWaiting: runs.holdWaiting,
     limiter,
     defaultModel: parts.defaultModel,
     responses: {

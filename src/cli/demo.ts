@@ -5,14 +5,14 @@ import { startTaskServer } from '../demo/task-server.ts';
 import { runDemonstration } from '../demo/print-runs.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { openLogger } from '../observability/logger.ts';
-import { openStores } from '../storage/open-stores.ts';
+import { createMemoryStores } from '../storage/open-stores.ts';
 
 /** Demonstrates tool calls end to end in a terminal: starts its own servers on free ports and does some runs. Exit code 1 if one of them fails. */
 export async function runDemo(): Promise<void> {
   const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
   const taskServer = await startTaskServer();
   const config = readConfig({ TOOLWHARF_DEMO: 'true', DRAIN_TIMEOUT_MS: '1000' }, () => undefined);
-  const stores = openStores({ file: ':memory:', secret: newId() });
+  const stores = createMemoryStores({ secret: newId() });
   const app = await buildApp(config, { stores, logger: await openLogger({ level: 'error', format: 'pretty' }) });
   const gatewayUrl = await app.server.listen({ host: '127.0.0.1', port: 0 });
   try {
@@ -27,7 +27,7 @@ export async function runDemo(): Promise<void> {
     if (!isComplete) process.exitCode = 1;
   } finally {
     await app.close();
-    await stores.connection.close();
+    await stores.database.close();
     await Promise.all([time.close(), taskServer.close()]);
   }
 }

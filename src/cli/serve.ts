@@ -9,9 +9,9 @@ import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';
 import { databaseFile } from '../storage/sqlite/connection/open-database.ts';
 import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
-import { requireUsableDatabase } from '../storage/sqlite/connection/database-connection.ts';
 import { loadSecret } from '../storage/secrets/secret-file.ts';
-import { openStores } from '../storage/open-stores.ts';
+import { createStores } from '../storage/open-stores.ts';
+import { openSqlite } from '../storage/sqlite/sqlite-database.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/open-mode.ts';
 import { openLogger, type Logger } from '../observability/logger.ts';
@@ -42,10 +42,10 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const dataFolder = openDataFolder(config.dataDir);
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
-  const stores = openStores({ file, secret, cacheMs: registryCacheMs });
-  const { connection } = stores;
-  await requireUsableDatabase(connection, file);
-  await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be written'));
+  const database = openSqlite({ file, now: Date.now });
+  const stores = createStores(database, { secret, cacheMs: registryCacheMs });
+  await database.requireUsable();
+  await database.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be written'));
   const releaseDatabase = lockDatabase(file);
   const registry = await openRegistry(config, stores.registry, logger);
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
@@ -79,9 +79,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);
   else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
-  connection
-    .checkAfterKill(checkDatabase)
-    .catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be used'));
+  database.checkAfterKill(checkDatabase).catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be used'));
   shrinkAtRest();
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');

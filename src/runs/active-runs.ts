@@ -32,6 +32,11 @@ export interface ActiveRuns {
   requestsOf: (callerId: string) => ChatRequest[];
   /** Resumes a suspended run, under its id, for the caller who decided. @throws GatewayError as `start` */
   resume: (run: WaitingRun, decided: readonly DecidedCall[], who: RunStarter) => Promise<StartedRun>;
+  /**
+   * Counts the memory of a request that waits to begin, until the function is called that this returns. `size` is from `weigh`. Aborting the controller
+   * has to end the wait. @throws GatewayError `overloaded`
+   */
+  holdWaiting: (request: { callerId: string; size: number; controller: AbortController }) => () => void;
   /** Checks what `start` checks. @throws GatewayError as `start` */
   requireReady: (caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>) => void;
   /** Resolves with true when no run of this id is active, or with false after `timeoutMs`. */
@@ -70,7 +75,7 @@ export interface ActiveRunsOptions extends LaunchServices {
   acceptRequest?: (request: ChatRequest) => ChatRequest;
   /** All that gets the events of each run besides its client, innermost first. */
   stages?: readonly RunStage[];
-  /** For the requests of all active runs. Default: `mostHeldCharacters`. */
+  /** For all active runs together. Default: `mostHeldCharacters`. */
   heldCharacters?: number;
 }
 
@@ -101,7 +106,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
   }
 
   function launch(run: RunToLaunch): StartedRun {
-    const { entry, started } = launchRun(run, options, onEnd);
+    const { entry, started } = launchRun(run, options, { onEnd, hold: (held, characters) => running.hold(held, characters) });
     running.add(entry);
     return stages.reduce((staged, stage) => stage(staged, run), started);
   }
@@ -170,6 +175,7 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
     },
     requireReady,
     requestsOf: (callerId) => running.requestsOf(callerId),
+    holdWaiting: (request) => running.holdWaiting(request),
     whenOver: (runId, timeoutMs) => running.whenOver(runId, timeoutMs),
     countRunning: () => running.count,
     cancel(runId, caller) {

@@ -2,45 +2,28 @@ import { getHeapStatistics } from 'node:v8';
 import type { ChatRequest } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import { chooseLossesOfOthers, sharesOf } from '../shared/fairness/fair-shares.ts';
+import { weigh } from '../shared/json/weigh.ts';
 
 /** A run under way, whose request is in memory until its end. */
 export interface HeldRequest {
   /** The id of the run. */
   id: string;
   callerId: string;
-  /** From `sizeOf`; 0 once the run was aborted. */
+  /** From `sizeOf`, and what the run has added since; 0 once the run was aborted. */
   size: number;
   controller: AbortController;
 }
 
-/** Characters of the requests of all active runs: half of the heap at two bytes each. The other half is for the work. */
+/** Characters of the requests of all active runs, and of what these have added to them: half of the heap at two bytes each. The other half is for the work. */
 export const mostHeldCharacters = getHeapStatistics().heap_size_limit / 4;
-/** The memory of an object or a list besides its texts, in characters. */
-const objectCharacters = 64;
 
 /** How much memory a request takes, in characters. */
 export function sizeOf({ messages, callerFunctions, hostedTools, parameters, toolServers, variables, files }: ChatRequest): number {
-  return weightOf([messages, callerFunctions, hostedTools, parameters, toolServers, variables, files]);
-}
-
-function weightOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  if (typeof value !== 'object' || value === null) return 0;
-  let weight = objectCharacters;
-  if (Array.isArray(value)) {
-    for (const child of value as unknown[]) weight += weightOf(child);
-    return weight;
-  }
-  // Faster than `Object.values`, and than a call for each text.
-  for (const name in value) {
-    const child = (value as Record<string, unknown>)[name];
-    weight += typeof child === 'string' ? child.length : weightOf(child);
-  }
-  return weight;
+  return weigh([messages, callerFunctions, hostedTools, parameters, toolServers, variables, files]);
 }
 
 /**
- * Makes room for one more request by ending runs. They are taken from the key that uses the most memory, there from the caller who uses the most, the
+ * Makes room for one more request, or for one that has grown, by ending other runs. They are taken from the key that uses the most memory, there from the caller who uses the most, the
  * newest first. So neither a caller with many long conversations nor a key with many people harms others.
  * @throws GatewayError `overloaded` if the new request would have to end; then no run was ended
  */

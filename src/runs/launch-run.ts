@@ -1,5 +1,5 @@
 import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
-import { GatewayError } from '../core/errors.ts';
+import { endCauseOf } from '../core/runs/end-cause.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
@@ -39,11 +39,18 @@ export interface LaunchServices {
   metrics?: Metrics | undefined;
 }
 
-/** Makes the run ready to be streamed. `onEnd` is called when it has ended, with the entry that this returns for the table of active runs. */
+/** The table of active runs, which gets the entry that `launchRun` returns. */
+interface RunTable {
+  onEnd(entry: RunningRun): void;
+  /** @throws GatewayError `overloaded` */
+  hold(entry: RunningRun, characters: number): void;
+}
+
+/** Makes the run ready to be streamed. */
 export function launchRun(
   { runId, request, asked = request, who, recorder, transcript, suspensionWith, repeatWith, model, size, earlier, resumed }: RunToLaunch,
   { services, sessionEvents, metrics }: LaunchServices,
-  onEnd: (entry: RunningRun) => void,
+  table: RunTable,
 ): { entry: RunningRun; started: StartedRun } {
   const { caller, controller, readHeader, address = () => request.reply?.address } = who;
   const { signal } = controller;
@@ -74,6 +81,7 @@ export function launchRun(
     transcript,
     modelRequests,
     thoughts,
+    hold: (characters) => table.hold(entry, characters),
   };
   const entry: RunningRun = { id: runId, callerId: caller.id, size, request: asked, transcript, controller, calls, end };
   // Chats over a socket (without `reply`) send their events there themselves.
@@ -90,9 +98,10 @@ export function launchRun(
   }
 
   function onFailure(error: unknown): Promise<void> | undefined {
+    const cause = endCauseOf(error, signal);
     // Nobody repeats a request that they have cancelled or left.
-    const isOfBackend = error instanceof GatewayError && !signal.aborted;
-    return isOfBackend && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
+    const mayComeAgain = cause.type === 'error' && cause.error.code !== 'run_cancelled';
+    return mayComeAgain && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
   }
 
   function onRunEnd(ending: RunEnding): void {
@@ -104,8 +113,8 @@ export function launchRun(
     stats.end(logged);
     recorder.end(logged);
     session?.end(actual);
-    if (isAbandoned) void suspension.abandon().then(() => onEnd(entry));
-    else onEnd(entry);
+    if (isAbandoned) void suspension.abandon().then(() => table.onEnd(entry));
+    else table.onEnd(entry);
   }
 
   const answer = (emit: Emit<ChatEvent>): Promise<void> => runAsPreset(request, { run, services }, emit);

@@ -12,13 +12,16 @@ export interface RunningRun extends HeldRequest {
   end: RunEnd;
 }
 
-/** The active runs by their ids, and the memory that their requests take. */
+/** The active runs by their ids, and the memory that they take. */
 export class RunningRuns {
   readonly #runs = new SlotTable<RunningRun>();
   readonly #mostCharacters: number;
+  /** Requests that wait to begin. */
+  readonly #waiting = new Set<HeldRequest>();
+  #waitingCount = 0;
   #characters = 0;
 
-  /** `mostCharacters`: the most that all requests may have together. */
+  /** `mostCharacters`: the most that all runs may take together. */
   constructor(mostCharacters: number) {
     this.#mostCharacters = mostCharacters;
   }
@@ -58,11 +61,42 @@ export class RunningRuns {
   /** Makes room for a new request, and returns its size. @throws GatewayError `overloaded` */
   requireRoom(request: ChatRequest, caller: Caller): number {
     const size = sizeOf(request);
-    if (this.#characters + size <= this.#mostCharacters) return size;
-    const before = this.#runs.values();
-    makeRoom(before, { callerId: caller.id, size }, this.#mostCharacters);
-    this.#characters = before.reduce((sum, run) => sum + run.size, 0);
+    this.#makeRoom({ callerId: caller.id, size }, size);
     return size;
+  }
+
+  /** Counts memory that a run takes besides its request; less than 0 gives it back. @throws GatewayError `overloaded` */
+  hold(run: RunningRun, characters: number): void {
+    // It was ended to make room.
+    if (run.size === 0) return;
+    const size = run.size + characters;
+    this.#makeRoom({ callerId: run.callerId, size }, characters, run);
+    run.size = size;
+    this.#characters += characters;
+  }
+
+  /** Counts a request that waits to begin, until the function is called that this returns. @throws GatewayError `overloaded` */
+  holdWaiting(request: Omit<HeldRequest, 'id'>): () => void {
+    this.#makeRoom(request, request.size);
+    this.#waitingCount += 1;
+    const waiting = { ...request, id: `waiting ${this.#waitingCount}` };
+    this.#waiting.add(waiting);
+    this.#characters += waiting.size;
+    return () => {
+      if (this.#waiting.delete(waiting)) this.#characters -= waiting.size;
+    };
+  }
+
+  /** `added`: what is more than now; `own`: the run that takes it. */
+  #makeRoom(request: Pick<HeldRequest, 'callerId' | 'size'>, added: number, own?: RunningRun): void {
+    if (added <= 0 || this.#characters + added <= this.#mostCharacters) return;
+    const held = [...this.#runs.values(), ...this.#waiting];
+    makeRoom(
+      held.filter((each) => each !== own),
+      request,
+      this.#mostCharacters,
+    );
+    this.#characters = held.reduce((sum, each) => sum + each.size, 0);
   }
 
   /** Resolves with true when no run of this id is active, or with false after `timeoutMs`. */

@@ -9,25 +9,27 @@ import type { SignInStore } from '../core/stores/sign-in-store.ts';
 import type { ThoughtSeals } from '../core/chat/thought.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
-import { createDatabaseConnection, type ConnectionOptions, type DatabaseConnection } from './sqlite/connection/database-connection.ts';
-import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
-import { createSqliteChats } from './sqlite/sqlite-chats.ts';
-import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
-import { createSqliteOAuthClients } from './sqlite/sqlite-oauth-clients.ts';
-import { createSqliteRegistry } from './sqlite/registry/sqlite-registry.ts';
-import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
-import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
-import { createSqliteSignIns } from './sqlite/sqlite-sign-ins.ts';
-import { createSqliteUsage } from './sqlite/sqlite-usage.ts';
 import { createThoughtSeals } from './secrets/seal-thoughts.ts';
-import { createSqliteWaitingRuns } from './sqlite/waiting-runs/sqlite-waiting-runs.ts';
+import { createChatStore } from './sql/chats.ts';
+import { createCredentialStore } from './sql/credentials.ts';
+import type { Database } from './sql/database.ts';
+import { createNoteStore } from './sql/notes.ts';
+import { createOAuthClientStore } from './sql/oauth-clients.ts';
+import { createRegistry } from './sql/registry/registry.ts';
+import { createResponseStore } from './sql/responses.ts';
+import { createRunStore } from './sql/runs.ts';
+import { createSignInStore } from './sql/sign-ins.ts';
+import { createUsageStore } from './sql/usage.ts';
+import { createWaitingRunStore } from './sql/waiting-runs/waiting-runs.ts';
+import { inMemory } from './sqlite/connection/open-database.ts';
+import { openSqlite } from './sqlite/sqlite-database.ts';
 
-interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
+interface StoresOptions {
   /** Encrypts credentials, suspended runs, stored responses, notes about chats, and thoughts that clients return. */
   secret: string;
   /** Milliseconds since 1970. */
-  now?: () => number;
-  /** See `SqliteRegistryOptions`. */
+  now?: (() => number) | undefined;
+  /** See `RegistryOptions`. */
   cacheMs?: number;
 }
 
@@ -44,17 +46,16 @@ export interface Stores {
   usage: UsageStore;
   thoughtSeals: ThoughtSeals;
   /** Shared by all stores; closed with the registry. */
-  connection: DatabaseConnection;
+  database: Database;
 }
 
-/** Creates all stores on one database connection, which is opened on first use. With the file `:memory:`, nothing outlives the process. */
-export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }: StoresOptions): Stores {
-  const connection = createDatabaseConnection({ ...database, now });
-  const createNotes = (kind: NoteKind): NoteStore => createSqliteNotes(connection, secret, kind);
+/** All stores of one database. */
+export function createStores(database: Database, { secret, now = Date.now, cacheMs = 0 }: StoresOptions): Stores {
+  const createNotes = (kind: NoteKind): NoteStore => createNoteStore(database, secret, kind);
   return {
-    registry: createSqliteRegistry(connection, { secret, now, cacheMs }),
-    runs: createSqliteRuns(connection),
-    waitingRuns: createSqliteWaitingRuns(connection, secret),
+    registry: createRegistry(database, { secret, now, cacheMs }),
+    runs: createRunStore(database),
+    waitingRuns: createWaitingRunStore(database, secret),
     noteStores: {
       approval: createNotes('approval'),
       state: createNotes('state'),
@@ -66,13 +67,18 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
       login: createNotes('login'),
       'console-chat': createNotes('console-chat'),
     },
-    chats: createSqliteChats(connection, { now }),
-    responses: createSqliteResponses(connection, { secret, now }),
-    credentials: createSqliteCredentials(connection, secret),
-    oauthClients: createSqliteOAuthClients(connection, secret),
-    signIns: createSqliteSignIns(connection, secret),
-    usage: createSqliteUsage(connection),
+    chats: createChatStore(database, { now }),
+    responses: createResponseStore(database, { secret, now }),
+    credentials: createCredentialStore(database, secret),
+    oauthClients: createOAuthClientStore(database, secret),
+    signIns: createSignInStore(database, secret),
+    usage: createUsageStore(database),
     thoughtSeals: createThoughtSeals(secret),
-    connection,
+    database,
   };
+}
+
+/** Nothing of it outlives the process. */
+export function createMemoryStores({ secret, now = Date.now }: Omit<StoresOptions, 'cacheMs'>): Stores {
+  return createStores(openSqlite({ file: inMemory, now }), { secret, now });
 }

@@ -1,11 +1,11 @@
 import { GatewayError, unknownId } from '../core/errors.ts';
 import { copyJson, isJsonObject, type JsonObject } from '../shared/json/json.ts';
-import type { PresetFinder, PresetRecord } from '../core/stores/preset.ts';
+import type { PresetFinder, PresetRecord, ReadPreset } from '../core/stores/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import { deepFreeze } from '../shared/json/deep-freeze.ts';
 import { whenThere, type MaybePromise } from '../shared/async/maybe-promise.ts';
-import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
-import { parseExactly } from '../shared/json/parse-exactly.ts';
+import { keepLast } from '../shared/keep-last.ts';
+import { parsePreset, toPresetWire } from './preset-schema.ts';
 
 /** Stored presets, which are always read together. */
 const presetsLimit = 500;
@@ -21,155 +21,84 @@ export interface PresetStore extends PresetFinder {
 }
 
 interface PresetStoreOptions {
-  registry: Pick<Registry, 'readFact' | 'writeFact'>;
+  registry: Pick<Registry, 'listPresets' | 'createPreset' | 'changePreset' | 'deletePreset'>;
   /** From the configuration file. */
   fixed: readonly PresetRecord[];
   /** Milliseconds since 1970. */
   now: () => number;
-  /** How long presets are cached, in milliseconds; changes by this process show at once. Default 0. */
-  cacheMs?: number;
   onChanged?: () => void;
 }
 
-/** All presets are one fact in the registry: they are few, and are read together. */
-const factName = 'presets';
+export function createPresetStore({ registry, fixed: given, now, onChanged }: PresetStoreOptions): PresetStore {
+  const fixed = given.map((preset) => deepFreeze(copyJson(preset)));
+  const isFixed = (id: string): boolean => fixed.some((preset) => preset.id === id);
+  /** While the store cannot be read, chats go on with the last presets that were. */
+  let last: readonly PresetRecord[] = fixed;
 
-export function createPresetStore(options: PresetStoreOptions): PresetStore {
-  return new RegisteredPresets(options);
-}
+  const addFixed = keepLast((stored: readonly ReadPreset[]): readonly PresetRecord[] => [
+    ...fixed,
+    ...stored.map(requireReadable).filter(({ id }) => !isFixed(id)),
+  ]);
+  const noteRead = (stored: readonly ReadPreset[]): readonly PresetRecord[] => (last = addFixed(stored));
 
-class RegisteredPresets implements PresetStore {
-  readonly #options: PresetStoreOptions;
-  readonly #fixedPresets: readonly PresetRecord[];
-  #text: string | undefined;
-  #stored: PresetRecord[] = [];
-  /** Those of the file, and the stored ones with other ids. */
-  #all: readonly PresetRecord[];
-  #readAt = -Infinity;
-  /** Counts changes: what was read before one is not what is stored afterwards. */
-  #changes = 0;
-  #lastChange: Promise<unknown> = Promise.resolve();
-
-  constructor(options: PresetStoreOptions) {
-    this.#options = options;
-    this.#fixedPresets = options.fixed.map((preset) => deepFreeze(copyJson(preset)));
-    this.#all = this.#fixedPresets;
+  function list(): MaybePromise<readonly PresetRecord[]> {
+    const stored = registry.listPresets();
+    return stored instanceof Promise ? stored.then(noteRead, (error: unknown) => lastKnown(error, last)) : noteRead(stored);
   }
 
-  async list(): Promise<PresetRecord[]> {
-    return [...(await this.#readAll())];
+  function requireChangeable(id: string): void {
+    if (!isFixed(id)) return;
+    throw new GatewayError('read_only', `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`);
   }
 
-  find(id: string): MaybePromise<PresetRecord | undefined> {
-    return whenThere(this.#readAll(), (presets) => presets.find((preset) => preset.id === id));
-  }
+  return {
+    list: async () => [...(await list())],
+    find: (id) => whenThere(list(), (presets) => presets.find((preset) => preset.id === id)),
 
-  create(value: unknown): Promise<PresetRecord> {
-    return this.#inSequence(async (presets) => {
-      const preset = parsePreset(value, { origin: 'database', createdAt: this.#options.now() });
-      if (this.#isFixed(preset.id) || presets.some(({ id }) => id === preset.id))
+    async create(value) {
+      const preset = parsePreset(value, { origin: 'database', createdAt: now() });
+      const result = isFixed(preset.id) ? 'taken' : await registry.createPreset(preset, presetsLimit);
+      if (result === 'taken')
         throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
-      if (presets.length >= presetsLimit)
-        throw new GatewayError('conflict', `There are ${presetsLimit} presets already. Delete one first.`);
-      await this.#save([...presets, preset]);
+      if (result === 'full') throw new GatewayError('conflict', `There are ${presetsLimit} presets already. Delete one first.`);
+      onChanged?.();
       return preset;
-    });
-  }
+    },
 
-  change(id: string, value: unknown): Promise<PresetRecord> {
-    return this.#inSequence(async (presets) => {
-      const before = this.#requireStored(presets, id);
+    async change(id, value) {
+      requireChangeable(id);
       if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be an object with the fields to change.');
-      const merged: JsonObject = { ...toPresetWire(before), ...value, id };
-      const preset = parsePreset(merged, before);
-      await this.#save(presets.map((other) => (other === before ? preset : other)));
-      return preset;
-    });
-  }
+      const changed = await registry
+        .changePreset(id, (before) => parsePreset({ ...toPresetWire(before), ...value, id } satisfies JsonObject, before))
+        .catch((error: unknown) => {
+          throw error instanceof GatewayError && error.code === 'not_found' ? unknownPreset(id) : error;
+        });
+      onChanged?.();
+      return changed;
+    },
 
-  delete(id: string): Promise<void> {
-    return this.#inSequence(async (presets) => {
-      const before = this.#requireStored(presets, id);
-      await this.#save(presets.filter((other) => other !== before));
-    });
-  }
-
-  #isFixed(id: string): boolean {
-    return this.#fixedPresets.some((preset) => preset.id === id);
-  }
-
-  #isFresh(): boolean {
-    const time = this.#options.now();
-    return time >= this.#readAt && time - this.#readAt < (this.#options.cacheMs ?? 0);
-  }
-
-  /** `isStaleAllowed`: fall back to the last presets read when the store is down, so that chats still work. A change must not start from stale presets. */
-  async #readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
-    if (this.#isFresh()) return this.#stored;
-    const time = this.#options.now();
-    const changes = this.#changes;
-    let found: string | undefined;
-    try {
-      found = await this.#options.registry.readFact(factName);
-    } catch (error) {
-      if (isStaleAllowed && error instanceof GatewayError && error.code === 'storage_unavailable') return this.#stored;
-      throw error;
-    }
-    if (found !== this.#text) {
-      this.#stored = parseStored(found);
-      this.#all = [...this.#fixedPresets, ...this.#stored.filter(({ id }) => !this.#isFixed(id))];
-    }
-    this.#text = found;
-    if (changes === this.#changes) this.#readAt = time;
-    return this.#stored;
-  }
-
-  #readAll(): MaybePromise<readonly PresetRecord[]> {
-    return this.#isFresh() ? this.#all : this.#readStored({ isStaleAllowed: true }).then(() => this.#all);
-  }
-
-  async #save(presets: readonly PresetRecord[]): Promise<void> {
-    try {
-      await this.#options.registry.writeFact(factName, JSON.stringify(presets.map(toStored)));
-    } finally {
-      // Those who read while it was written got the earlier presets.
-      this.#changes += 1;
-      this.#readAt = -Infinity;
-    }
-    this.#options.onChanged?.();
-  }
-
-  /** Runs changes one at a time, each on the result of the one before. */
-  #inSequence<Value>(change: (presets: readonly PresetRecord[]) => Promise<Value>): Promise<Value> {
-    const result = this.#lastChange.then(async () => {
-      this.#readAt = -Infinity;
-      return change(await this.#readStored());
-    });
-    this.#lastChange = result.catch(() => undefined);
-    return result;
-  }
-
-  #requireStored(presets: readonly PresetRecord[], id: string): PresetRecord {
-    if (this.#isFixed(id))
-      throw new GatewayError('read_only', `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`);
-    const found = presets.find((preset) => preset.id === id);
-    if (found === undefined) throw unknownId('preset', id, 'GET /api/presets');
-    return found;
-  }
+    async delete(id) {
+      requireChangeable(id);
+      if (!(await registry.deletePreset(id))) throw unknownPreset(id);
+      onChanged?.();
+    },
+  };
 }
 
-function toStored(preset: PresetRecord): JsonObject {
-  return { ...toPresetWire(preset), created: preset.createdAt };
+/** @throws GatewayError `storage_unavailable` for unreadable presets, so that no list is shown without them */
+export function requireReadable(preset: ReadPreset): PresetRecord {
+  if (!('damaged' in preset)) return preset;
+  throw new GatewayError('storage_unavailable', 'A stored preset is damaged. Restore the database from a backup.', {
+    cause: preset.damaged,
+  });
 }
 
-/** @throws GatewayError `storage_unavailable` for unreadable presets, so that a change never overwrites them. */
-function parseStored(text: string | undefined): PresetRecord[] {
-  if (text === undefined) return [];
-  try {
-    return (parseExactly(text) as JsonObject[]).map((entry) =>
-      deepFreeze(parseStoredPreset(entry, { origin: 'database', createdAt: Number(entry['created']) })),
-    );
-  } catch (cause) {
-    throw new GatewayError('storage_unavailable', 'The stored presets are damaged. Restore the database from a backup.', { cause });
-  }
+function unknownPreset(id: string): GatewayError {
+  return unknownId('preset', id, 'GET /api/presets');
+}
+
+/** @throws the error, unless the store cannot be read */
+function lastKnown(error: unknown, last: readonly PresetRecord[]): readonly PresetRecord[] {
+  if (error instanceof GatewayError && error.code === 'storage_unavailable') return last;
+  throw error;
 }

@@ -11,7 +11,7 @@ import type { CatalogBackend } from '../../src/models/catalog/catalog-backend.ts
 import { createLogger } from '../../src/observability/logger.ts';
 import { withoutUndefined } from '../../src/shared/json/without-undefined.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
-import { openStores } from '../../src/storage/open-stores.ts';
+import { createMemoryStores } from '../../src/storage/open-stores.ts';
 import type { Stores } from '../../src/storage/open-stores.ts';
 
 export interface TestApp extends App {
@@ -43,27 +43,27 @@ export async function testApp(
   if (showsStartKey && app.startKey !== undefined) showStartKey(app.server, app.startKey);
   async function close(): Promise<void> {
     await app.close();
-    await stores.connection.close();
+    await stores.database.close();
   }
   return { ...app, close, config, logLines, [Symbol.asyncDispose]: close };
 }
 
 /** The stores that a test brings; the others are in memory. */
-export interface TestStores extends Partial<Omit<Stores, 'noteStores' | 'connection'>> {
+export interface TestStores extends Partial<Omit<Stores, 'noteStores' | 'database'>> {
   noteStores?: Partial<NoteStores>;
   requireWritable?: () => Promise<void>;
 }
 
 function fillStores({ requireWritable, ...given }: TestStores & Pick<Partial<AppParts>, 'now'>, config: Config): Stores {
   const { now = Date.now, registry, runs, waitingRuns, noteStores, chats, responses, credentials, oauthClients, signIns, usage } = given;
-  const stores = openStores({ file: ':memory:', secret: 'a secret of tests', now });
+  const stores = createMemoryStores({ secret: 'a secret of tests', now });
   const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, usage });
   return {
     ...stores,
     ...brought,
     registry: registry ?? createLayeredRegistry({ fixed: config.toolServers, store: stores.registry }),
     noteStores: { ...stores.noteStores, ...noteStores },
-    connection: { ...stores.connection, ...(requireWritable && { requireWritable }) },
+    database: { ...stores.database, ...(requireWritable && { requireWritable }) },
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Stores } from '../../src/storage/open-stores.ts';
-import { selectAll } from '../../src/storage/sqlite/connection/select.ts';
+import { execute, selectAll } from '../../src/storage/sql/database.ts';
 
 export interface OwnedTable {
   name: string;
@@ -7,13 +7,14 @@ export interface OwnedTable {
 }
 
 /** The tables of the database whose rows belong to a caller, to a key, or to one of the people of a key. */
-export function ownedTables({ connection }: Pick<Stores, 'connection'>): Promise<OwnedTable[]> {
-  return connection.read((database) => {
+export function ownedTables({ database }: Pick<Stores, 'database'>): Promise<OwnedTable[]> {
+  return database.read(function* () {
     const sql = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'chat_words%'`;
-    const tables = selectAll<{ name: string }>(database, sql).map(({ name }) => ({
-      name,
-      columns: selectAll<OwnedTable['columns'][number]>(database, `SELECT name, type, "notnull" FROM pragma_table_info(?)`, name),
-    }));
+    const tables: OwnedTable[] = [];
+    for (const { name } of yield* selectAll<{ name: string }>(sql)) {
+      const columns = yield* selectAll<OwnedTable['columns'][number]>(`SELECT name, type, "notnull" FROM pragma_table_info(?)`, name);
+      tables.push({ name, columns });
+    }
     return tables.filter(({ columns }) => columns.some(isOwner));
   });
 }
@@ -22,7 +23,7 @@ const isOwner = ({ name }: { name: string }): boolean => name === 'caller_id' ||
 
 /** A row of any content, which belongs to this person. */
 export async function addRow(
-  { connection }: Pick<Stores, 'connection'>,
+  { database }: Pick<Stores, 'database'>,
   { name, columns }: OwnedTable,
   [keyId, personId]: readonly [string, string],
 ): Promise<void> {
@@ -34,11 +35,11 @@ export async function addRow(
     (column) => owner[column.name] ?? (column.type === 'TEXT' ? JSON.stringify(`${keyId} ${personId}`) : personId.length),
   );
   const sql = `INSERT INTO ${name} (${filled.map((column) => `"${column.name}"`).join(', ')}) VALUES (${filled.map(() => '?').join(', ')})`;
-  await connection.write((database) => database.prepare(sql).run(...values));
+  await database.write('chats', () => execute(sql, ...values));
 }
 
 /** The tables that hold something of this person. */
-export async function tablesOf(opened: Pick<Stores, 'connection'>, [keyId, personId]: readonly [string, string]): Promise<string[]> {
+export async function tablesOf(opened: Pick<Stores, 'database'>, [keyId, personId]: readonly [string, string]): Promise<string[]> {
   const found: string[] = [];
   for (const { name, columns } of await ownedTables(opened)) {
     const isByCaller = columns.some((column) => column.name === 'caller_id');
@@ -46,7 +47,7 @@ export async function tablesOf(opened: Pick<Stores, 'connection'>, [keyId, perso
     const [condition, values] = isByCaller
       ? ['caller_id = ?', [`${keyId}/${personId}`]]
       : [`key_id = ? AND ${person} = ?`, [keyId, personId]];
-    const rows = await opened.connection.read((database) => selectAll(database, `SELECT 1 FROM ${name} WHERE ${condition}`, ...values));
+    const rows = await opened.database.read(() => selectAll(`SELECT 1 AS found FROM ${name} WHERE ${condition}`, ...values));
     if (rows.length > 0) found.push(name);
   }
   return found.toSorted();

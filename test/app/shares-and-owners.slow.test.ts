@@ -18,16 +18,16 @@ import { createRunLog } from '../../src/observability/run-log.ts';
 import { loggedRuns } from '../../src/observability/save-runs.ts';
 import { unsavedRunsLimit } from '../../src/observability/unsaved-runs.ts';
 import { createRateLimiter } from '../../src/policy/rate-limits.ts';
-import { createDatabaseConnection } from '../../src/storage/sqlite/connection/database-connection.ts';
-import type { DatabaseConnection } from '../../src/storage/sqlite/connection/database-connection.ts';
+import { openSqlite } from '../../src/storage/sqlite/sqlite-database.ts';
+import type { SqliteDatabase } from '../../src/storage/sqlite/sqlite-database.ts';
 import { memoryChats, memoryRuns } from '../_support/memory-stores.ts';
-import { migrate } from '../../src/storage/sqlite/connection/migrations.ts';
-import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';
-import { createSqliteChats, storedChatsCharacters } from '../../src/storage/sqlite/sqlite-chats.ts';
-import { createSqliteResponses, storedResponsesCharacters } from '../../src/storage/sqlite/sqlite-responses.ts';
-import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
-import { createSqliteSignIns } from '../../src/storage/sqlite/sqlite-sign-ins.ts';
-import { createSqliteWaitingRuns } from '../../src/storage/sqlite/waiting-runs/sqlite-waiting-runs.ts';
+import { migrate } from '../../src/storage/sqlite/connection/migrate.ts';
+import { createNoteStore } from '../../src/storage/sql/notes.ts';
+import { createChatStore, storedChatsCharacters } from '../../src/storage/sql/chats.ts';
+import { createResponseStore, storedResponsesCharacters } from '../../src/storage/sql/responses.ts';
+import { createRunStore } from '../../src/storage/sql/runs.ts';
+import { createSignInStore } from '../../src/storage/sql/sign-ins.ts';
+import { createWaitingRunStore } from '../../src/storage/sql/waiting-runs/waiting-runs.ts';
 import { createFunctionStates, stateChats } from '../../src/tools/functions/run/function-state.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { memoryContinuations, turnOf } from '../_support/continuations.ts';
@@ -62,8 +62,8 @@ import { consoleChatsOfAll } from '../../src/http/routes/chats/console-chat-note
  * cancels what is another caller's.
  */
 
-function connect(): DatabaseConnection {
-  const connection = createDatabaseConnection({ file: ':memory:', now: Date.now });
+function connect(): SqliteDatabase {
+  const connection = openSqlite({ file: ':memory:', now: Date.now });
   onTestFinished(() => connection.close());
   return connection;
 }
@@ -268,15 +268,15 @@ const rows: StoreRow[] = [
     store: 'runs that wait',
     limit: waitingRunsCharacters,
     table: 'waiting_runs',
-    open: () => waitingRuns(createSqliteWaitingRuns(connect(), 'secret')),
+    open: () => waitingRuns(createWaitingRunStore(connect(), 'secret')),
   },
-  { store: 'the log of runs', limit: loggedRuns, table: 'runs', open: () => runs(createSqliteRuns(connect())) },
+  { store: 'the log of runs', limit: loggedRuns, table: 'runs', open: () => runs(createRunStore(connect())) },
   { store: 'runs that cannot be written', limit: unsavedRunsLimit, open: unsavedRuns },
   ...kinds.map(([kind, store, limit]): StoreRow => ({
     store,
     limit,
     table: 'chat_memory',
-    open: () => notes(createSqliteNotes(connect(), 'secret', kind)),
+    open: () => notes(createNoteStore(connect(), 'secret', kind)),
   })),
   { store: 'turns that go on, in memory', limit: continuationsLimit, open: continuations },
   { store: 'state of functions, in memory', limit: stateChats, open: functionState },
@@ -285,19 +285,19 @@ const rows: StoreRow[] = [
     store: 'stored chats',
     limit: storedChatsCharacters,
     table: 'chats',
-    open: () => chats(createSqliteChats(connect(), { now: () => 2_000, bounds: chatBounds })),
+    open: () => chats(createChatStore(connect(), { now: () => 2_000, bounds: chatBounds })),
   },
   {
     store: 'stored responses',
     limit: storedResponsesCharacters,
     table: 'responses',
-    open: () => responses(createSqliteResponses(connect(), { secret: 'secret', now: () => 2_000, bounds: responseBounds })),
+    open: () => responses(createResponseStore(connect(), { secret: 'secret', now: () => 2_000, bounds: responseBounds })),
   },
   {
     store: 'links to connect',
     limit: signInsLimit,
     table: 'sign_ins',
-    open: () => signIns(createSqliteSignIns(connect(), 'secret')),
+    open: () => signIns(createSignInStore(connect(), 'secret')),
   },
   { store: 'what refusals of backends taught', limit: rememberedLessons, open: lessons },
   { store: 'counts of requests', limit: undefined, open: requestCounts },
@@ -369,7 +369,7 @@ const payingModel: ModelBackend = generatedBy(async function* ({ messages }) {
 });
 
 it('whoever fills the store of runs that wait leaves others their decisions', async () => {
-  const store = createSqliteWaitingRuns(connect(), 'secret');
+  const store = createWaitingRunStore(connect(), 'secret');
   const waitingRunStore: WaitingRunStore = { ...store, save: (run, bounds) => store.save(run, { ...bounds, maxCharacters: 500_000 }) };
   const { gateway, keys } = await openOffice([], { backends: [backendOf(payingModel)], waitingRuns: waitingRunStore });
   const early = await askPlainly(gateway, {}, keys.ada);

@@ -4,7 +4,7 @@ import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
-import { openStores } from '../../src/storage/open-stores.ts';
+import { openStores } from '../_support/memory-stores.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';

@@ -5,8 +5,8 @@ import { memoryTranscripts } from '../_support/transcripts.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { ActiveRunsOptions } from '../../src/runs/active-runs.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
-import { createDatabaseConnection } from '../../src/storage/sqlite/connection/database-connection.ts';
-import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
+import { openSqlite } from '../../src/storage/sqlite/sqlite-database.ts';
+import { createRunStore } from '../../src/storage/sql/runs.ts';
 import { convertOperations } from '../../src/tools/openapi/convert/convert-operations.ts';
 import { createOpenApiTool } from '../../src/tools/openapi/call/openapi-tool.ts';
 import { generatedBy, finderOf } from '../_support/scripted-model.ts';
@@ -39,8 +39,8 @@ export async function measureToolWork(folder: string): Promise<ToolWork> {
     resume: async () => undefined,
     find: async () => undefined,
   };
-  const connection = createDatabaseConnection({ file: join(folder, 'runs.db'), now: Date.now });
-  const kept = createRunLog({ store: createSqliteRuns(connection), now: Date.now, logger: { error: () => undefined } });
+  const connection = openSqlite({ file: join(folder, 'runs.db'), now: Date.now });
+  const kept = createRunLog({ store: createRunStore(connection), now: Date.now, logger: { error: () => undefined } });
   const calling = 20;
   const withCalls = await microsecondsOf(() => runOnce(calling, 0, nothing), 100);
   const withoutCalls = await microsecondsOf(() => runOnce(0, 0, nothing), 100);

@@ -39,7 +39,7 @@ import {
 import { approvalTokenMs, waitingRunsPerCaller, waitingRunsCharacters } from '../../src/chat/suspend/store-suspended-run.ts';
 import { rememberedApprovalMs, rememberedApprovals } from '../../src/policy/approvals/remembered-approvals.ts';
 import { transcriptMs, transcriptsCharacters, transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
-import { storedChatsPerCaller, storedChatMs } from '../../src/storage/sqlite/sqlite-chats.ts';
+import { storedChatsPerCaller, storedChatMs } from '../../src/storage/sql/chats.ts';
 import { allPicturesCharacters, pictureCharacters } from '../../src/chat/messages/run-pictures.ts';
 import { metadataEntries } from '../../src/http/dialects/chat-completions/store-completions.ts';
 import { functionTokens } from '../../src/tools/catalog/cut/cut-spec.ts';

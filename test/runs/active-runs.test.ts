@@ -1,7 +1,7 @@
 import { makeCallId } from '../../src/shared/text/call-ids.ts';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { memoryContinuations } from '../_support/continuations.ts';
+import { call, executed, memoryContinuations, own, turnOf } from '../_support/continuations.ts';
 import { memorySeals } from '../_support/memory-stores.ts';
 import { memoryTranscripts } from '../_support/transcripts.ts';
 
@@ -15,7 +15,8 @@ import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import { RunEnd } from '../../src/runs/running-runs.ts';
 import type { ActiveRuns, ActiveRunsOptions } from '../../src/runs/active-runs.ts';
 import type { StartedRun } from '../../src/runs/started-run.ts';
-import type { ChatEvent } from '../../src/core/chat/chat.ts';
+import type { Continuations } from '../../src/chat/suspend/continuations.ts';
+import type { ChatEvent, ChatMessage } from '../../src/core/chat/chat.ts';
 import { calls, finderOf, says, ScriptedModel, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { chatRequest, eventsOf, offering, textOfEvents, toolNamed } from '../_support/tools.ts';
@@ -30,14 +31,14 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
 }
 
 function startsWith(
-  options: Partial<ActiveRunsOptions>,
+  { continuations = memoryContinuations({ now: Date.now }), ...options }: Partial<ActiveRunsOptions> & { continuations?: Continuations },
   turns: ScriptStep[][] | ModelBackend,
   ...tools: Tool[]
 ): { runs: ActiveRuns; endings: RunEnding[] } {
   const services: ActiveRunsOptions['services'] = {
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
-    continuations: memoryContinuations({ now: Date.now }),
+    continuations,
     thoughtSeals: memorySeals(),
     transcripts: memoryTranscripts(),
     settings: {
@@ -242,6 +243,49 @@ describe('long conversations that are answered at the same time', () => {
     begin('bob1', 2_000);
     expect(() => begin('mallory4', 4_000)).toThrow('too many of your long conversations');
     await expect.poll(() => [failed, runs.countRunning()]).toEqual([{ mallory2: 'overloaded' }, 3]);
+  });
+
+  it('leave no room for what waits to begin, of whoever holds the most', async () => {
+    const { begin, failed, runs } = holding(12_000);
+    const wait = (callerId: string, size: number) => {
+      const controller = new AbortController();
+      return { signal: controller.signal, forget: runs.holdWaiting({ callerId, size, controller }) };
+    };
+    const first = wait('mallory', 5_000);
+    const second = wait('mallory', 5_000);
+    expect(() => wait('mallory', 5_000)).toThrow('too many of your long conversations');
+    begin('ada1', 3_000);
+    expect([first.signal.aborted, second.signal.reason]).toEqual([false, expect.objectContaining({ code: 'overloaded' })]);
+    second.forget();
+    first.forget();
+    first.forget();
+    begin('mallory1', 6_000);
+    await nextTick();
+    expect(failed).toEqual({});
+  });
+
+  it('count with the results of their calls', async () => {
+    const { runs } = startsWith(
+      { heldCharacters: 12_000 },
+      [...Array.from({ length: 3 }, (_, index) => calls(['read', { index }])), says('Read.')],
+      toolNamed('read', 'x'.repeat(4_000)),
+    );
+    const { stream } = runs.start(chatRequest(), { caller: ada, controller: new AbortController() });
+    await expect(read(stream)).rejects.toMatchObject({ code: 'overloaded' });
+  });
+
+  it('count with the turns that are restored in them', async () => {
+    const continuations = memoryContinuations({ now: Date.now });
+    const turns = Array.from({ length: 4 }, (_, index) => `theirs-${index}`);
+    for (const id of turns) await continuations.save(ada, turnOf([call(id)], executed(id, 'x'.repeat(4_000))));
+    const { runs } = startsWith({ heldCharacters: 12_000, continuations }, [says('Done.'), says('Done.')]);
+    const begin = (ids: readonly string[]) => {
+      const messages = ids.flatMap((id): ChatMessage[] => [own(id), { role: 'tool', toolCallId: id, content: 'done' }]);
+      return runs.start(chatRequest({ messages }), { caller: ada, controller: new AbortController() });
+    };
+    expect(textOfEvents(await read(begin(turns.slice(0, 1)).stream))).toBe('Done.');
+    await expect(read(begin(turns).stream)).rejects.toMatchObject({ code: 'overloaded' });
+    expect(textOfEvents(await read(begin(turns.slice(1, 2)).stream))).toBe('Done.');
   });
 
   it('count for the key with all its people, and leave room with their end', async () => {

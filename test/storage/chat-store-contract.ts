@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChatBounds, ChatPage, ChatStore, StoredChat } from '../../src/core/stores/chat-store.ts';
-import { chatPageCharacters } from '../../src/storage/sqlite/sqlite-chats.ts';
+import { chatPageCharacters } from '../../src/storage/sql/chats.ts';
 
 export function storedChat(chat: Partial<StoredChat> & { question?: string; answer?: string } = {}): StoredChat {
   const { question = 'How tall is it?', answer = 'Tall.', ...fields } = chat;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openStores } from '../../src/storage/open-stores.ts';
+import { openStores } from '../_support/memory-stores.ts';
 
 /** One of several processes that refresh the same credentials at the given time; says which of them it was that did. */
 const [file = '', name = '', count = '0', beginning = '0'] = process.argv.slice(2);
-const { credentials, connection } = openStores({ file, secret: 'secret' });
+const { credentials, database } = openStores({ file, secret: 'secret' });
 const refreshed: string[] = [];
 const read = await Promise.all(
   Array.from({ length: Number(count) }, async (_, number) => {
@@ -23,5 +23,5 @@ for (const { server, stored } of read) {
   if (await credentials.replace('key/ada', server, { revision, credential: { ...credential, accessToken: `new from ${name}` } }))
     refreshed.push(server);
 }
-await connection.close();
+await database.close();
 process.stdout.write(JSON.stringify(refreshed));

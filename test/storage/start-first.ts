@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadSecret } from '../../src/storage/secrets/secret-file.ts';
-import { openStores } from '../../src/storage/open-stores.ts';
+import { openStores } from '../_support/memory-stores.ts';
 import { toolServerRecord } from './records.ts';
 
 /** One of several processes that begin with the same empty folder at the given time: stores a tool server with a key, and says which secret it has. */

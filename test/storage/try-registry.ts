@@ -1,4 +1,4 @@
-import { openStores } from '../../src/storage/open-stores.ts';
+import { openStores } from '../_support/memory-stores.ts';
 
 const user = Number(process.argv[4] ?? Number.NaN);
 if (Number.isInteger(user)) {

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { openStores } from '../../src/storage/open-stores.ts';
+import { openStores } from '../_support/memory-stores.ts';
 import { runOperation } from './numbered-operations.ts';
 
 /** A process that writes one operation after the other, beginning with the given one, and says each number once it is acknowledged. */

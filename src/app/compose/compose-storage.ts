@@ -3,7 +3,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ThoughtSeals } from '../../core/chat/thought.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import type { OfferChanges } from '../../core/tools/offer-changes.ts';
-import { openStores, type Stores } from '../../storage/open-stores.ts';
+import { createMemoryStores, type Stores } from '../../storage/open-stores.ts';
 import { withOwners, type OwnedStores, type Owners } from '../../storage/owned-stores.ts';
 import { createBackendEntries, type BackendEntries } from '../../storage/backend-entries.ts';
 import { createPresetStore, type PresetStore } from '../../storage/preset-store.ts';
@@ -22,9 +22,6 @@ export interface Storage extends OwnedStores {
   close(): Promise<void>;
 }
 
-/** How old the list of presets may be before it is read again. */
-const presetCacheMs = 200;
-
 interface StorageParts {
   stores: Stores;
   /** Revokes tokens when they are deleted. */
@@ -34,20 +31,20 @@ interface StorageParts {
 
 /** The stores stay open when the gateway closes. */
 export function composeStorage({ config, now, newId }: AppContext, { stores, send, changes }: StorageParts): Storage {
-  const { connection, oauthClients, thoughtSeals, ...opened } = stores;
+  const { database, oauthClients, thoughtSeals, ...opened } = stores;
   const onChanged = (): void => changes.publish({ lists: ['tools'] });
-  const inMemory = openStores({ file: ':memory:', secret: newId(), now });
+  const inMemory = createMemoryStores({ secret: newId(), now });
   const credentials = withRevocation(stores.credentials, send);
   const registry = announceChanges(forgetWithServers(stores.registry, [credentials, stores.signIns]), changes.publish);
   return {
     ...withOwners({ ...opened, credentials, fallbackNotes: inMemory.noteStores.continuation }),
     registry,
     backends: createBackendEntries({ registry, fixed: config.backends }),
-    presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs, onChanged }),
+    presets: createPresetStore({ registry, fixed: config.presets, now, onChanged }),
     oauthClients,
     thoughtSeals,
-    requireWritable: connection.requireWritable,
-    close: () => inMemory.connection.close(),
+    requireWritable: database.requireWritable,
+    close: () => inMemory.database.close(),
   };
 }
 

@@ -10,8 +10,9 @@ import type { Finding } from '../../core/finding.ts';
 import { keysOfAnotherSecret } from '../../admin/derive-key-hash.ts';
 import { createBackendEntries } from '../../storage/backend-entries.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
-import { openStores } from '../../storage/open-stores.ts';
+import { createMemoryStores, createStores } from '../../storage/open-stores.ts';
 import { databaseFile } from '../../storage/sqlite/connection/open-database.ts';
+import { openSqlite } from '../../storage/sqlite/sqlite-database.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
 import { findSkippedServers } from '../../tools/servers/opening-marks.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
@@ -45,11 +46,14 @@ export async function openStored({ databaseUrl, dataDir, secret: configured, too
       `${file} exists, but the secret that encrypts it is missing: restore the file "secret" of the data folder, or set TOOLWHARF_SECRET`,
     );
   }
-  return createLayeredRegistry({ fixed: toolServers, store: openStores({ file, secret, isReadOnly: true }).registry });
+  return createLayeredRegistry({
+    fixed: toolServers,
+    store: createStores(openSqlite({ file, now: Date.now, isReadOnly: true }), { secret }).registry,
+  });
 }
 
 function withoutDatabase(toolServers: readonly ToolServerRecord[]): Registry {
-  return createLayeredRegistry({ fixed: toolServers, store: openStores({ file: ':memory:', secret: '' }).registry });
+  return createLayeredRegistry({ fixed: toolServers, store: createMemoryStores({ secret: '' }).registry });
 }
 
 /** If the store cannot be read, only its entries are missing. */

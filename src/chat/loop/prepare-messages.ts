@@ -1,13 +1,14 @@
 import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import { whenThere, type MaybePromise } from '../../shared/async/maybe-promise.ts';
+import { weigh } from '../../shared/json/weigh.ts';
 import { createTemplateBudget, expandTemplate } from '../messages/expand-template.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
 import { openReturned } from '../thoughts/open-returned.ts';
 import { fallbacksOf } from './fall-back.ts';
 import type { PreparedChat } from './prepared-chat.ts';
 
-/** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
+/** Expands variables in system prompts, and restores what earlier runs of this conversation have done. @throws GatewayError `overloaded` */
 export function prepareMessages(
   request: ChatRequest,
   run: RunContext,
@@ -25,7 +26,15 @@ export function prepareMessages(
   const restoring = whenThere(withTranscripts, (messages) =>
     services.continuations.restore(run.caller, openReturned(messages, opening), { model: found.record.id, fallbacks }),
   );
-  return isInline ? whenThere(restoring, inlineToolResults) : restoring;
+  const counted = restoring instanceof Promise ? restoring.then((messages) => holdRestored(messages, request, run)) : restoring;
+  return isInline ? whenThere(counted, inlineToolResults) : counted;
+}
+
+/** What is restored may be a thousand times larger than the request. @throws GatewayError `overloaded` */
+function holdRestored(messages: ChatMessage[], request: ChatRequest, { hold }: RunContext): ChatMessage[] {
+  const sent = new Set(request.messages);
+  hold?.(weigh(messages.filter((message) => !sent.has(message))));
+  return messages;
 }
 
 /** The same messages where they have no instructions. */

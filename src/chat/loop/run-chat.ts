@@ -3,6 +3,7 @@ import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { ModelRequest, RequestOrigin } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
+import { weigh } from '../../shared/json/weigh.ts';
 import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel, messagesOfRound } from '../messages/round-messages.ts';
 import { demandedForm } from '../modes/demanded-form.ts';
@@ -44,6 +45,8 @@ interface Loop {
   isChoiceOpen: boolean;
   /** The first answer said nothing, so it is requested once more. */
   isAskedAgain: boolean;
+  /** What has been counted by `RunContext.hold`: messages, and characters of pictures and stored results. */
+  held: { messages: number; others: number };
 }
 
 /**
@@ -112,6 +115,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     separator: createTurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
     isAskedAgain: false,
+    held: { messages: resumed === undefined ? messages.length : 0, others: 0 },
   };
 }
 
@@ -129,7 +133,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   const { chat, emit, offer, budget, separator } = loop;
   const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
-  keepCheckpoint(loop);
+  beforeRequest(loop);
   const separated = separator.separate(emit);
   const held = demandedForm(chat.request.parameters) === undefined ? undefined : holdText(separated, chat.request.stream);
   const turn = writtenNow(await requestWithTools(loop, held?.emit ?? separated), chat);
@@ -262,7 +266,7 @@ async function requestAnswer({ limit }: Step<'last_answer'>, loop: Loop): Promis
   const { chat, emit, separator } = loop;
   // A selection has only one round anyway, which is not worth reporting as a limit.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || canCallAgain(chat))) await emit([limitReached(limit.limit, limit.value)]);
-  keepCheckpoint(loop);
+  beforeRequest(loop);
   const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
   return last.isSilent && !isCut(last) ? answerWithNotice(last, loop) : answerWith(last, loop);
 }
@@ -277,9 +281,18 @@ function canCallAgain({ choice }: ChatRun): boolean {
   return choice.path !== 'prompt' && !choice.isSingleCall;
 }
 
-/** If the run fails and the request is repeated, it continues from here with the next model request. */
-function keepCheckpoint(loop: Loop): void {
+/**
+ * If the run fails and the request is repeated, it continues from here with the next model request. Counts what has been added since the last one.
+ * @throws GatewayError `overloaded`
+ */
+function beforeRequest(loop: Loop): void {
   setCheckpoint(loop, () => betweenRounds(stateOf(loop)));
+  const { chat, transcript, offer, held } = loop;
+  const added = transcript.messages.slice(held.messages);
+  const others = (offer.reader?.results.entries() ?? []).reduce((sum, text) => sum + text.length, chat.pictures.characters);
+  const characters = (added.length === 0 ? 0 : weigh(added)) + others - held.others;
+  loop.held = { messages: transcript.messages.length, others };
+  if (characters !== 0) chat.settings.run.hold?.(characters);
 }
 
 function setCheckpoint({ chat }: Loop, checkpoint: (() => JsonObject) | undefined): void {

@@ -34,7 +34,8 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const suspension = run.suspension === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const say = context && ((text: string): Promise<void> => context.say(text));
-    const within = { nested: { path, say }, preset, signal, suspension, repeat: undefined, transcript: undefined };
+    const { hold, release } = holdWithin(run);
+    const within = { nested: { path, say }, preset, signal, suspension, repeat: undefined, transcript: undefined, hold };
     const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
     const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
     const services = servicesOf();
@@ -49,6 +50,8 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
       signal.throwIfAborted();
       if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${describeCalls(output)}`, output);
       throw error;
+    } finally {
+      release();
     }
     if (suspension?.waiting !== undefined) {
       context?.waitFor(suspension.waiting);
@@ -95,6 +98,18 @@ function spentBy({ usage }: NestedOutput): { usage?: Usage } {
 /** A retry should know which calls have already been made. */
 function describeCalls({ called }: NestedOutput): string {
   return called.length === 0 ? '' : ` Before that it had called: ${[...new Set(called)].join(', ')}.`;
+}
+
+/** A nested run counts for the outer one until its end. */
+function holdWithin({ hold }: RunContext): { hold: RunContext['hold']; release: () => void } {
+  let held = 0;
+  return {
+    hold(characters) {
+      hold?.(characters);
+      held += characters;
+    },
+    release: () => hold?.(-held),
+  };
 }
 
 /** Nested calls are cancelled by the id under which clients see them. */

@@ -32,6 +32,10 @@ export class RunPictures {
     return this.#pictures.length === 0;
   }
 
+  get characters(): number {
+    return this.#pictures.reduce((sum, { url = '' }) => sum + url.length, 0);
+  }
+
   add(results: readonly ToolCallResult[]): void {
     for (const { call, tool, outcome } of results) {
       const files = outcome.type === 'result' ? (outcome.files ?? []) : [];

@@ -2,15 +2,14 @@ import { hash } from 'node:crypto';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { ChatMessage, ToolCall, ToolMessage } from '../../core/chat/chat.ts';
-import { isJsonObject } from '../../shared/json/json.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { hasSignedBlocks, hasThoughts } from '../thoughts/thought-fields.ts';
 import { derivedCallId } from './derived-call-id.ts';
 import { regroupReturned, type FoundCall, type FoundCalls } from './regroup-returned.ts';
-import { findReturned, restoreTurn, type Readers, type StoredTurn } from './returned-turns.ts';
+import { findReturned, restoreTurn, type Readers } from './returned-turns.ts';
 import { findPlace, placeOf, questionBefore, withPlaces, type CallPlace } from './turn-places.ts';
-import { TurnLookup } from './turn-lookup.ts';
+import { TurnLookup, type TurnReference } from './turn-lookup.ts';
 
 export const continuationsLimit = 5_000;
 /** How long a turn is stored for the caller's next request. */
@@ -54,8 +53,8 @@ export interface ReturnedTurn {
  */
 export class Continuations {
   readonly #options: ContinuationOptions;
-  /** Resolves when the places of the turn before are stored. */
-  #placing: Promise<void> = Promise.resolve();
+  /** By the id of their note: resolves when the places before are stored. */
+  readonly #placing = new Map<string, Promise<void>>();
   /** Calls that are being stored: a second turn with the same ids must not replace the first. */
   readonly #arriving = new Set<string>();
 
@@ -123,7 +122,7 @@ export class Continuations {
 
   /** What belongs to stored turns, from the last call on: calls, and results without a call. */
   async #findCalls(caller: Caller, messages: readonly ChatMessage[]): Promise<FoundCalls> {
-    const lookup = new TurnLookup((id) => this.#find(noteIdOf(caller, id)));
+    const lookup = new TurnLookup({ noteIdOf: (id) => noteIdOf(caller, id), findText: (noteId) => this.#findText(noteId) });
     const found = new Map<ToolCall | ToolMessage, FoundCall>();
     for (const { part, index } of partsToFind(messages).slice(-continuationsPerRequest).toReversed()) {
       const match = isCall(part)
@@ -147,22 +146,13 @@ export class Continuations {
   }
 
   async #isAnyStored(ids: readonly string[]): Promise<boolean> {
-    for (const id of ids) if ((await this.#find(id)) !== undefined) return true;
+    for (const id of ids) if ((await this.#findText(id)) !== undefined) return true;
     return false;
   }
 
-  /** By the id of the note of any of its calls. `id`: of the call, if the note is of another spelling of it. */
-  async #find(noteId: string): Promise<{ turn: StoredTurn; id?: string } | undefined> {
-    const value = await this.#findNote(noteId);
-    if (!isJsonObject(value) || typeof value['of'] !== 'string') return value === undefined ? undefined : { turn: value as StoredTurn };
-    const turn = (await this.#findNote(value['of'])) as StoredTurn | undefined;
-    return turn && { turn, ...(typeof value['id'] === 'string' && { id: value['id'] }) };
-  }
-
-  async #findNote(id: string): Promise<unknown> {
+  async #findText(id: string): Promise<string | undefined> {
     const { fallback, now } = this.#options;
-    const value = (await fallback.find(id, now())) ?? (await this.#findStored(id));
-    return value === undefined ? undefined : parseExactly(value);
+    return (await fallback.find(id, now())) ?? (await this.#findStored(id));
   }
 
   async #findStored(id: string): Promise<string | undefined> {
@@ -181,11 +171,11 @@ export class Continuations {
     return texts.flatMap((text) => (text === undefined ? [] : (parseExactly(text) as CallPlace[])));
   }
 
-  /** One after the other, or one of two turns that end at the same time would be missing. */
+  /** Those of one note one after the other, or one of two turns that end at the same time would be missing. */
   async #addPlaces(caller: Caller, id: string, { added, store }: { added: readonly CallPlace[]; store: NoteStore }): Promise<void> {
-    const before = this.#placing;
+    const before = this.#placing.get(id);
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#placing = promise;
+    this.#placing.set(id, promise);
     await before;
     try {
       const { now, fallback, onFault } = this.#options;
@@ -199,6 +189,7 @@ export class Continuations {
         return placeIn(fallback);
       });
     } finally {
+      if (this.#placing.get(id) === promise) this.#placing.delete(id);
       resolve();
     }
   }
@@ -210,10 +201,11 @@ export class Continuations {
     const [first, ...others] = noteIdsOf(caller, calls);
     if (first === undefined) return;
     const spellings = calls.flatMap(({ id }) => spellingsOf(id).map((spelling) => ({ id, noteId: noteIdOf(caller, spelling) })));
+    const referenceOf = (reference: TurnReference): string => JSON.stringify(reference);
     const notes: [id: string, value: string][] = [
       [first, JSON.stringify({ model, calls, messages })],
-      ...others.map((id): [string, string] => [id, JSON.stringify({ of: first })]),
-      ...spellings.map(({ id, noteId }): [string, string] => [noteId, JSON.stringify({ of: first, id })]),
+      ...others.map((id): [string, string] => [id, referenceOf({ of: first })]),
+      ...spellings.map(({ id, noteId }): [string, string] => [noteId, referenceOf({ of: first, id })]),
     ];
     const into = this.#storeFor(turn);
     await this.#saveIn(into, caller, notes).catch((error: unknown) => {

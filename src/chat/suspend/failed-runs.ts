@@ -102,6 +102,7 @@ class StoredRepeat implements RunRepeat {
   /** The one that is answered now. */
   #request: ChatRequest;
   #isTaken = false;
+  /** At first that of the run before, in case that this one fails before it asks the model. */
   #checkpoint: (() => JsonObject) | undefined;
   readonly #ran: Set<string>;
   #hasWritten: boolean;
@@ -113,6 +114,7 @@ class StoredRepeat implements RunRepeat {
     this.#request = run.request;
     this.#ran = new Set(behind?.failed.ran);
     this.#hasWritten = behind !== undefined;
+    if (behind !== undefined) this.#checkpoint = () => behind.loop;
   }
 
   get isBehind(): boolean {

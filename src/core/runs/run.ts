@@ -58,6 +58,11 @@ export interface RunContext {
   readonly transcript?: ChatMessage[] | undefined;
   /** Absent when a single function is invoked. */
   readonly thoughts?: ThoughtSealer;
+  /**
+   * Counts memory that the run takes besides its request, in characters; less than 0 gives it back. Absent when a single function is invoked.
+   * @throws GatewayError `overloaded` if there is no room for it
+   */
+  readonly hold?: ((characters: number) => void) | undefined;
   /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
   /** Where requests to tool servers are added, for a caller who may see their addresses and asks for it. */

@@ -31,6 +31,9 @@ export interface PresetRecord {
   createdAt: number;
 }
 
+/** As it is stored; `damaged` says why it cannot be read. */
+export type ReadPreset = PresetRecord | { damaged: unknown };
+
 /** Looks up presets. */
 export interface PresetFinder {
   /** Presets of the file first. An unchanged record is the same object each time. @throws GatewayError `storage_unavailable` */

@@ -1,5 +1,6 @@
 import type { PeopleRule } from '../callers/people.ts';
 import type { BackendConfig } from '../models/backend-config.ts';
+import type { PresetRecord, ReadPreset } from './preset.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
 
@@ -97,7 +98,7 @@ export interface KeyRecord {
 }
 
 /**
- * Tool servers, backends, keys, and a few facts that the gateway has to remember.
+ * Tool servers, backends, keys, presets, and a few facts that the gateway has to remember.
  * Every change resolves only when it is durable. Records are frozen, and the same object as long as the entry is unchanged, so that values
  * derived from one can be cached by it.
  * @throws GatewayError `conflict` for an id or hash that is taken, `not_found` for one that does not exist, `storage_unavailable` when the store
@@ -132,6 +133,15 @@ export interface Registry {
   createKey(record: KeyRecord): Promise<void>;
   changeKey(record: KeyRecord): Promise<void>;
   deleteKey(id: string): Promise<void>;
+
+  /** Those that were added through the API, in the order of their creation. */
+  listPresets(): MaybePromise<readonly ReadPreset[]>;
+  /** `most`: how many may be stored. */
+  createPreset(preset: PresetRecord, most: number): Promise<'created' | 'taken' | 'full'>;
+  /** `change` gets what is stored at that moment, and may throw; nothing is changed then. Gives what is stored now. */
+  changePreset(id: string, change: (preset: PresetRecord) => PresetRecord): Promise<PresetRecord>;
+  /** False if there is none of that id. */
+  deletePreset(id: string): Promise<boolean>;
 
   /** Small facts such as "the bundled server was registered once". */
   readFact(name: string): Promise<string | undefined>;

@@ -3,6 +3,7 @@ import { limits } from '../../core/limits.ts';
 import { chainKey } from '../../core/tools/gateway-chain.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { OfferChange, OfferChanges } from '../../core/tools/offer-changes.ts';
+import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { isJsonObject, type JsonObject } from '../../shared/json/json.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 import {
@@ -43,19 +44,34 @@ interface ChangeStreamsOptions {
   subscriptions: ResourceSubscriptions;
   gatewayId: string;
   newId: () => string;
+  /** Milliseconds since 1970. */
+  now: () => number;
   /** Aborted when the gateway begins to shut down, which would wait for these streams. */
   draining: AbortSignal;
 }
 
-export function createChangeStreams({ changes, factory, subscriptions, gatewayId, newId, draining }: ChangeStreamsOptions): ChangeStreams {
+export function createChangeStreams({
+  changes,
+  factory,
+  subscriptions,
+  gatewayId,
+  newId,
+  now,
+  draining,
+}: ChangeStreamsOptions): ChangeStreams {
   const streams = createOwnedEntries<() => void>({ perOwner: Number.POSITIVE_INFINITY, total: mcpChangeStreams, end: (end) => end() });
   const mayOpen = (owner: string): boolean => !draining.aborted && streams.countOf(owner) < mcpChangeStreamsPerCaller;
 
-  /** Remembers a stream until its client leaves. */
+  /** Remembers a stream until its client leaves, or the token that names its caller ends. A key that ends has all its streams closed. */
   function keep({ caller, signal }: ListeningRequest, end: () => void): () => void {
     const id = newId();
-    streams.add(id, caller.id, end);
     const leave = (): void => streams.end(id);
+    const leftMs = (caller.tokenExpiresAt ?? Infinity) - now();
+    const timer = leftMs < longestTimerMs ? setTimeout(leave, leftMs).unref() : undefined;
+    streams.add(id, caller.id, () => {
+      clearTimeout(timer);
+      end();
+    });
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
     return leave;

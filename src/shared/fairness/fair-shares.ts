@@ -5,14 +5,33 @@ export interface ShareBounds {
   characters: number;
 }
 
-/** What one owner has in a store. */
-export interface Share<Id> {
+interface Held {
   /** What stands before the first slash is the owner's group: one key, whose people cannot multiply their share by being many. */
   owner: string;
   entries: number;
   characters: number;
+}
+
+/** What one owner has in a store. */
+export interface Share<Id> extends Held {
   /** Entries that may be deleted, oldest first. Called only if the owner has to lose some. */
-  oldestFirst(): Iterable<{ id: Id; characters: number }>;
+  oldestFirst(): Iterable<Entry<Id>>;
+}
+
+/** What one owner has in a store that is read in steps. */
+export interface SteppedShare<Id, Step> extends Held {
+  /** Called only if the owner has to lose some. */
+  oldestFirst(): SteppedEntries<Id, Step>;
+}
+
+/** Entries that may be deleted, oldest first. */
+export interface SteppedEntries<Id, Step> {
+  next(): Generator<Step, Entry<Id> | undefined, unknown>;
+}
+
+export interface Entry<Id> {
+  id: Id;
+  characters: number;
 }
 
 export interface Loss<Id> {
@@ -28,13 +47,41 @@ export interface MostLosses {
 
 const noMost: MostLosses = { entries: Number.POSITIVE_INFINITY, owners: Number.POSITIVE_INFINITY };
 
+/** As `chooseLossesInSteps`, for a store in memory. */
+export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds, most?: MostLosses): Loss<Id>[] {
+  const result = chooseLossesInSteps<Id, never>(Array.from(shares, withoutSteps), bounds, most).next();
+  return result.done === true ? result.value : [];
+}
+
+function withoutSteps<Id>(share: Share<Id>): SteppedShare<Id, never> {
+  return { ...share, oldestFirst: () => new EntriesInMemory(share.oldestFirst()[Symbol.iterator]()) };
+}
+
+class EntriesInMemory<Id> implements SteppedEntries<Id, never> {
+  readonly #entries: Iterator<Entry<Id>>;
+
+  constructor(entries: Iterator<Entry<Id>>) {
+    this.#entries = entries;
+  }
+
+  // eslint-disable-next-line require-yield -- a store in memory takes no steps
+  *next(): Generator<never, Entry<Id> | undefined, unknown> {
+    const entry = this.#entries.next();
+    return entry.done === true ? undefined : entry.value;
+  }
+}
+
 /**
  * Chooses entries to delete until a store is within its bounds: repeatedly the oldest entry of the owner who uses the most in the group that uses the
  * most, so that none of them loses anything while another one uses more. The store may stay too large if the remaining entries must not be deleted, or
  * where `most` is reached.
  */
-export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds, most: MostLosses = noMost): Loss<Id>[] {
-  const groups = new Map<string, Group<Id>>();
+export function* chooseLossesInSteps<Id, Step>(
+  shares: Iterable<SteppedShare<Id, Step>>,
+  bounds: ShareBounds,
+  most: MostLosses = noMost,
+): Generator<Step, Loss<Id>[], unknown> {
+  const groups = new Map<string, Group<Id, Step>>();
   const total: ShareBounds = { entries: 0, characters: 0 };
   for (const share of shares) {
     const name = groupOf(share.owner);
@@ -44,12 +91,12 @@ export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBound
     for (const sum of [group, total]) add(sum, share);
   }
   const losses: Loss<Id>[] = [];
-  const losers = new Set<Holder<Id>>();
+  const losers = new Set<Holder<Id, Step>>();
   // Entries never become more, so that they are too many only in the beginning.
   for (const measure of ['entries', 'characters'] as const) {
     if (total[measure] <= bounds[measure]) continue;
     const heaviestGroups = new Heaviest([...groups.values()], measure);
-    const heaviestHolders = new Map<Group<Id>, Heaviest<Holder<Id>>>();
+    const heaviestHolders = new Map<Group<Id, Step>, Heaviest<Holder<Id, Step>>>();
     while (total[measure] > bounds[measure] && losses.length < most.entries) {
       const group = heaviestGroups.first();
       if (group === undefined) break;
@@ -62,14 +109,14 @@ export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBound
       }
       if (losers.size >= most.owners && !losers.has(heaviest)) return losses;
       losers.add(heaviest);
-      heaviest.left ??= heaviest.share.oldestFirst()[Symbol.iterator]();
-      const oldest = heaviest.left.next();
-      if (oldest.done === true) {
+      heaviest.left ??= heaviest.share.oldestFirst();
+      const oldest = yield* heaviest.left.next();
+      if (oldest === undefined) {
         holders.removeFirst();
         continue;
       }
-      losses.push({ owner: heaviest.share.owner, id: oldest.value.id });
-      for (const sum of [heaviest, group, total]) add(sum, { entries: -1, characters: -oldest.value.characters });
+      losses.push({ owner: heaviest.share.owner, id: oldest.id });
+      for (const sum of [heaviest, group, total]) add(sum, { entries: -1, characters: -oldest.characters });
       holders.lowerFirst();
       heaviestGroups.lowerFirst();
     }
@@ -125,13 +172,13 @@ class Heaviest<One extends ShareBounds> {
   }
 }
 
-interface Holder<Id> extends ShareBounds {
-  share: Share<Id>;
-  left: Oldest<Id> | undefined;
+interface Holder<Id, Step> extends ShareBounds {
+  share: SteppedShare<Id, Step>;
+  left: SteppedEntries<Id, Step> | undefined;
 }
 
-interface Group<Id> extends ShareBounds {
-  holders: Holder<Id>[];
+interface Group<Id, Step> extends ShareBounds {
+  holders: Holder<Id, Step>[];
 }
 
 /** The key of a caller: what stands before the first slash. */
@@ -144,33 +191,54 @@ function add(sum: ShareBounds, { entries, characters }: ShareBounds): void {
   sum.characters += characters;
 }
 
-type Oldest<Id> = Iterator<{ id: Id; characters: number }>;
+/** As `chooseLossesOfOthersInSteps`, for a store in memory. */
+export function chooseLossesOfOthers<Id>(added: Added, shares: readonly Share<Id>[], bounds: ShareBounds): Loss<Id>[] | undefined {
+  const result = chooseLossesOfOthersInSteps<Id, never>(added, shares.map(withoutSteps), bounds).next();
+  return result.done === true ? result.value : undefined;
+}
+
+interface Added {
+  owner: string;
+  characters: number;
+}
 
 /**
  * Chooses entries of other owners to delete so that a new entry fits. Undefined if its own owner would have to lose something: a store whose entries
  * must not be lost then refuses the new one.
  */
-export function chooseLossesOfOthers<Id>(
-  added: { owner: string; characters: number },
-  shares: readonly Share<Id>[],
+export function* chooseLossesOfOthersInSteps<Id, Step>(
+  { owner, characters }: Added,
+  shares: readonly SteppedShare<Id, Step>[],
   bounds: ShareBounds,
-): Loss<Id>[] | undefined {
-  const { owner } = added;
-  const own = shares.find((share) => share.owner === owner) ?? { owner, entries: 0, characters: 0, oldestFirst: () => [] };
-  const grown: Share<Id> = {
+): Generator<Step, Loss<Id>[] | undefined, unknown> {
+  const own = shares.find((share) => share.owner === owner);
+  const grown: SteppedShare<Id, Step> = {
     owner,
-    entries: own.entries + 1,
-    characters: own.characters + added.characters,
-    oldestFirst: () => oldestWithNew(own, added.characters),
+    entries: (own?.entries ?? 0) + 1,
+    characters: (own?.characters ?? 0) + characters,
+    oldestFirst: () => new EntriesWithNew(own?.oldestFirst(), characters),
   };
-  const losses = chooseLosses([grown, ...shares.filter((share) => share !== own)], bounds);
+  const losses = yield* chooseLossesInSteps([grown, ...shares.filter((share) => share !== own)], bounds);
   return losses.some((loss) => loss.owner === owner) ? undefined : losses;
 }
 
-function* oldestWithNew<Id>(own: Share<Id>, characters: number): Generator<{ id: Id; characters: number }> {
-  yield* own.oldestFirst();
-  // Reached if no older entry may be deleted: then the new entry does not fit.
-  yield { id: undefined as Id, characters };
+class EntriesWithNew<Id, Step> implements SteppedEntries<Id, Step> {
+  readonly #own: SteppedEntries<Id, Step> | undefined;
+  /** Reached if no older entry may be deleted: then the new entry does not fit. */
+  #added: Entry<Id> | undefined;
+
+  constructor(own: SteppedEntries<Id, Step> | undefined, characters: number) {
+    this.#own = own;
+    this.#added = { id: undefined as Id, characters };
+  }
+
+  *next(): Generator<Step, Entry<Id> | undefined, unknown> {
+    const oldest = this.#own && (yield* this.#own.next());
+    if (oldest !== undefined) return oldest;
+    const added = this.#added;
+    this.#added = undefined;
+    return added;
+  }
 }
 
 /** The shares of a list of entries that is ordered oldest first. */

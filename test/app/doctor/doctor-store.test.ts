@@ -8,7 +8,7 @@ import { examineInstallation } from '../../../src/cli/doctor.ts';
 import type { Finding, Section } from '../../../src/core/finding.ts';
 import { createApiKeys } from '../../../src/admin/api-keys.ts';
 import { derivePepper } from '../../../src/admin/derive-key-hash.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { backendConfig, toolServerRecord } from '../../storage/records.ts';
 
 const secret = 'a'.repeat(64);

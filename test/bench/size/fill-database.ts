@@ -1,4 +1,4 @@
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import type { Stores } from '../../../src/storage/open-stores.ts';
 
 /** How much of each an installation has. */

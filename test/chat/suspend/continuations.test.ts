@@ -192,3 +192,53 @@ it('stores the turn in memory and reports the fault when the store fails', async
   expect(await continuations.restore(ann, [own('1')], { model: 'model', fallbacks: [] })).toEqual(executed('1'));
   expect(faults.length).toBeGreaterThan(0);
 });
+
+it('reads a turn once, however its ids are spelled in a history', async () => {
+  const store = memoryNotes();
+  let characters = 0;
+  const find: typeof store.find = async (...asked) => {
+    const text = await store.find(...asked);
+    characters += text?.length ?? 0;
+    return text;
+  };
+  const continuations = memoryContinuations({ store: { ...store, find } });
+  const text = 'x'.repeat(100_000);
+  const ids = Array.from({ length: 20 }, (_, n) => `${n}:${'y'.repeat(70)}`);
+  await continuations.save(ann, turnOf(ids.map(call), executed(ids[0] ?? '', text)));
+  characters = 0;
+  const spelled = ids.flatMap((id) => [id.replace(':', '_'), id.slice(0, 40), id.slice(0, 64)]);
+  const history = spelled.map((id) => result(id));
+  const restored = await continuations.restore(ann, history, { model: 'model', fallbacks: [] });
+  expect(JSON.stringify(restored)).toContain(text);
+  expect(characters).toBeLessThan(2 * text.length);
+});
+
+it('leaves the event loop to others while it reads many large turns', async () => {
+  const continuations = memoryContinuations();
+  const ids = Array.from({ length: 20 }, (_, n) => `${n}`);
+  for (const id of ids) await continuations.save(ann, turnOf([call(id)], executed(id, 'x'.repeat(200_000))));
+  let isOver = false;
+  let ticks = 0;
+  const count = (): void => {
+    ticks += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await continuations.restore(ann, ids.map(own), { model: 'model', fallbacks: [] });
+  isOver = true;
+  expect(ticks).toBeGreaterThan(4);
+});
+
+it('stores the places of a turn while those of another caller wait for the disk', async () => {
+  const notes = memoryNotes();
+  const isPlaces = (value: string): boolean => value.startsWith('[');
+  const save: typeof notes.save = (note, bounds) =>
+    note.callerId === 'bob' && isPlaces(note.value) ? new Promise(() => undefined) : notes.save(note, bounds);
+  const continuations = memoryContinuations({ store: { ...notes, save } });
+  const { promise: placed, resolve } = Promise.withResolvers<string>();
+  for (const caller of [bob, ann]) {
+    const saving = continuations.saveByPlace(caller, { seed: 'seed', question: 'question' }, turnOf([call('1')], executed('1')));
+    void saving.then(() => resolve(caller.id));
+  }
+  expect(await placed).toBe('ann');
+});

@@ -3,10 +3,10 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import type { PendingApproval } from '../../../src/core/user-input/approval.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
-import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
-import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/waiting-runs/sqlite-waiting-runs.ts';
+import { openSqlite } from '../../../src/storage/sqlite/sqlite-database.ts';
+import { createNoteStore } from '../../../src/storage/sql/notes.ts';
+import { createRunStore } from '../../../src/storage/sql/runs.ts';
+import { createWaitingRunStore } from '../../../src/storage/sql/waiting-runs/waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { waitFor } from '../../_support/wait-for.ts';
@@ -35,16 +35,16 @@ export function storesIn(
   folder: string,
   secret = 'a secret of tests',
 ): Pick<GatewayOptions, 'runs' | 'waitingRuns' | 'noteStores' | 'config'> & { close(): Promise<void> } {
-  const connection = createDatabaseConnection({ file: join(folder, 'toolwharf.db'), now: Date.now });
+  const connection = openSqlite({ file: join(folder, 'toolwharf.db'), now: Date.now });
   return {
-    runs: createSqliteRuns(connection),
-    waitingRuns: createSqliteWaitingRuns(connection, secret),
+    runs: createRunStore(connection),
+    waitingRuns: createWaitingRunStore(connection, secret),
     noteStores: {
-      approval: createSqliteNotes(connection, secret, 'approval'),
-      state: createSqliteNotes(connection, secret, 'state'),
-      continuation: createSqliteNotes(connection, secret, 'continuation'),
-      transcript: createSqliteNotes(connection, secret, 'transcript'),
-      conversation: createSqliteNotes(connection, secret, 'conversation'),
+      approval: createNoteStore(connection, secret, 'approval'),
+      state: createNoteStore(connection, secret, 'state'),
+      continuation: createNoteStore(connection, secret, 'continuation'),
+      transcript: createNoteStore(connection, secret, 'transcript'),
+      conversation: createNoteStore(connection, secret, 'conversation'),
     },
     config: { secret },
     close: () => connection.close(),

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '../../../src/app/config/config.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { readChunks } from '../../_support/build-app.ts';
 import { events, respond, stream } from '../../_support/upstream-server.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
@@ -142,12 +142,12 @@ describe('secrets of a backend', () => {
     const entry = { id: 'lab', type: 'openai', url: `${lab.origin}/v1`, key: 'secret', headers: { 'x-team': 't' } };
     await first.call('POST', '/api/backends', entry);
     await first.app.close();
-    await before.connection.close();
+    await before.database.close();
     const { requests } = lab;
     const asked = requests.length;
 
     const stores = openStores({ file, secret: 'two' });
-    onTestFinished(() => stores.connection.close());
+    onTestFinished(() => stores.database.close());
     const { call, models } = await gatewayWith({}, { registry: stores.registry });
     expect(await models()).toEqual([]);
     expect((await call('GET', '/api/backends/lab')).body).toMatchObject({

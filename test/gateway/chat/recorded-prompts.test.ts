@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { listen } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
@@ -158,13 +158,13 @@ it('prompts lie encrypted in the database, over a restart, and are gone when rec
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const secret = 'a secret of this very test';
   async function within<Result>(environment: NodeJS.ProcessEnv, use: (gateway: Gateway) => Promise<Result>): Promise<Result> {
-    const { connection, runs, noteStores } = openStores({ file: path.join(folder, 'toolwharf.db'), secret });
+    const { database, runs, noteStores } = openStores({ file: path.join(folder, 'toolwharf.db'), secret });
     try {
       await using gateway = await gatewayWith([says('The hidden answer.')], { environment, runs, noteStores });
       await listen(gateway.app);
       return await use(gateway);
     } finally {
-      await connection.close();
+      await database.close();
     }
   }
   await within(recording, async (gateway) => void (await gateway.ask({ messages: [{ role: 'user', content: 'A hidden question?' }] })));

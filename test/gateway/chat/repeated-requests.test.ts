@@ -26,7 +26,7 @@ interface State {
   says: string;
   /** A function that it calls after the first result. */
   second: string | undefined;
-  before: () => Promise<void>;
+  before: (signal: AbortSignal) => Promise<void>;
 }
 
 type Parts = NonNullable<Parameters<typeof testApp>[1]>;
@@ -44,7 +44,7 @@ async function shopOf({ called = 'order', ...parts }: Parts & { called?: string 
       yield { type: 'finish', reason: 'tool_calls' };
       return;
     }
-    await state.before();
+    await state.before(request.signal);
     request.signal.throwIfAborted();
     if (state.failures > 0) {
       state.failures -= 1;
@@ -293,6 +293,38 @@ it('continues until two minutes after the end of the failed run, also after a re
   expect((await restarted.ask({ chat_id: 'late' })).warnings).toEqual(['calls_not_repeated']);
   time += 2_000;
   expect((await restarted.ask()).warnings).toBeUndefined();
+});
+
+it('continues after a repetition that failed before it asked the model', async () => {
+  const registry = memoryRegistry(servers);
+  await using shop = await shopOf({ registry });
+  shop.state.failures = 1;
+  await shop.ask({ tool_ids: ['server:shop'] });
+  await registry.deleteToolServer('shop');
+  expect((await shop.ask({ tool_ids: ['server:shop'] })).answer.json()).toMatchObject({ error: { code: 'unknown_tool_id' } });
+  await registry.replaceToolServers(servers);
+  expect((await shop.ask({ tool_ids: ['server:shop'] })).warnings).toEqual(['calls_not_repeated']);
+  expect(shop.orders()).toBe(1);
+});
+
+it('continues a request that was cut off by a shutdown while the model answered', async () => {
+  const waitingRuns = memoryWaitingRuns();
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  {
+    const shop = await shopOf({ waitingRuns, config: { drainTimeoutMs: 0 } });
+    shop.state.before = (signal) => {
+      resolve();
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    };
+    const cut = shop.ask();
+    await asked;
+    await shop.app.close();
+    expect((await cut).answer.json()).toMatchObject({ error: { code: 'server_shutting_down' } });
+    expect(shop.orders()).toBe(1);
+  }
+  await using restarted = await shopOf({ waitingRuns });
+  expect((await restarted.ask()).warnings).toEqual(['calls_not_repeated']);
+  expect(restarted.orders()).toBe(0);
 });
 
 it('stores and looks for nothing unless a call that writes has run', async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { GeneratedModel } from '../../_support/scripted-model.ts';
@@ -39,14 +39,14 @@ const all = <Value>(work: (number: number) => Promise<Value>): Promise<Value[]> 
 
 it('300 stored responses, 300 stored chats, 300 approvals and 300 decisions at once are all kept', async () => {
   const file = join(newFolder(), 'toolwharf.db');
-  const { registry: _registry, connection, ...stores } = openStores({ file, secret: 's' });
+  const { registry: _registry, database, ...stores } = openStores({ file, secret: 's' });
   const gateway = await bankGateway({
     ...stores,
     backends: [backendOf(new Payer())],
     environment: { TOOLWHARF_ADMIN_KEY: admin, STORE_CHATS: 'true' },
     config: { secret: 's' },
   });
-  onTestFinished(() => connection.close());
+  onTestFinished(() => database.close());
   onTestFinished(() => gateway.app.close());
   const keys = await Promise.all(
     Array.from({ length: callers }, async () => {
@@ -75,10 +75,10 @@ it('300 stored responses, 300 stored chats, 300 approvals and 300 decisions at o
   expect([...chats, ...asked].filter((answer) => answer['warnings'] !== undefined)).toEqual([]);
   expect(gateway.app.logLines.filter((line) => line.includes('locked by another process'))).toEqual([]);
   await gateway.app.close();
-  await connection.close();
+  await database.close();
 
   const after = openStores({ file, secret: 's' });
-  onTestFinished(() => after.connection.close());
+  onTestFinished(() => after.database.close());
   const owner = (number: number): string => keyOf(number).id;
   const found = await all(async (number) => [
     await after.responses.find(owner(number), String(responses[number]?.['id'])),

@@ -176,7 +176,7 @@ describe('updateTools', () => {
   });
 
   it('survives a restart; a tool that is gone by then is left out with a warning [S3-15]', async () => {
-    const { noteStores, connection } = memoryStores();
+    const { noteStores, database } = memoryStores();
     {
       await using gateway = await gatewayWith([calls(['set_tools', { to: ['function:light', 'function:door'] }]), says('ok')], [], {
         noteStores,
@@ -189,7 +189,7 @@ describe('updateTools', () => {
     expect([seen.text, offered(gateway, 0)]).toEqual(['ok', ['light']]);
     expect(seen.eventsOf('warning')).toMatchObject([{ code: 'unknown_tool_id', message: expect.stringContaining('function:door') }]);
     expect((await gateway.ask({ chat_id: 'a' })).eventsOf('warning')).toEqual([]);
-    await connection.close();
+    await database.close();
   });
 });
 

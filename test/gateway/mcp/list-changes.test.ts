@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
+import { SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { gatewayHeader } from '../../../src/core/tools/gateway-chain.ts';
@@ -236,6 +237,17 @@ describe('changes of the lists of /mcp', () => {
     expect(await second.next()).not.toContain('data:');
     expect((await openStream(url, session)).response.status).toBe(404);
     await change('DELETE', `/api/keys/${id}`);
+    expect(await stream.next()).not.toContain('data:');
+  });
+
+  it('end with the token that names their caller', async () => {
+    const { url, change } = await door();
+    const secret = 'a-shared-secret-of-thirty-two-letters';
+    const { key } = await change('POST', '/api/keys', { name: 'team', role: 'user', users: { from: 'jwt', name: 'x-user', secret } });
+    const signed = new SignJWT({ sub: 'ada' }).setProtectedHeader({ alg: 'HS256' }).setExpirationTime('2s');
+    const headers = { authorization: `Bearer ${key}`, 'x-user': await signed.sign(new TextEncoder().encode(secret)) };
+    const stream = await openStream(url, headers);
+    expect(stream.response.status).toBe(200);
     expect(await stream.next()).not.toContain('data:');
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { memoryRegistry } from '../../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
+import { execute } from '../../../src/storage/sql/database.ts';
 import { createPresetStore } from '../../../src/storage/preset-store.ts';
 import { parsePreset } from '../../../src/storage/preset-schema.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
@@ -40,20 +41,20 @@ it('finds a preset as soon as it has been stored, whoever has read the presets m
   let held: Promise<void> | undefined;
   const store = createPresetStore({
     registry: {
-      readFact: async (name) => {
+      ...registry,
+      listPresets: async () => {
         const isHeld = held;
-        const text = await registry.readFact(name);
+        const presets = await registry.listPresets();
         await isHeld;
-        return text;
+        return presets;
       },
-      writeFact: async (name, value) => {
+      createPreset: async (preset, most) => {
         await store.list();
-        await registry.writeFact(name, value);
+        return registry.createPreset(preset, most);
       },
     },
     fixed: [],
     now: () => time,
-    cacheMs: 1_000,
   });
   await store.create({ id: 'a', base_model: 'demo' });
   expect(await store.find('a')).toBeDefined();
@@ -132,9 +133,12 @@ describe('/api/presets', () => {
   });
 
   it('that an older gateway has stored is read without what is no parameter, and costs no other', async () => {
-    const registry = memoryRegistry([]);
+    const { registry, database } = memoryStores();
     const old = { id: 'old', base_model: 'demo', params: { store: true, temperature: 0 }, function_calling: 'magic', created: 1 };
-    await registry.writeFact('presets', JSON.stringify([old, { id: 'other', base_model: 'demo', created: 1 }]));
+    for (const [position, preset] of [old, { id: 'other', base_model: 'demo', created: 1 }].entries()) {
+      const sql = 'INSERT INTO presets (id, position, record) VALUES (?, ?, ?)';
+      await database.write('registry', () => execute(sql, preset.id, position, JSON.stringify(preset)));
+    }
     const store = createPresetStore({ registry, fixed: [], now: () => 0 });
     expect(await store.list()).toMatchObject([{ id: 'old', mode: 'magic', params: { temperature: 0 } }, { id: 'other' }]);
     expect((await store.find('old'))?.params).toEqual({ temperature: 0 });
@@ -146,7 +150,7 @@ describe('/api/presets', () => {
     const registry = memoryRegistry([]);
     const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'The database is damaged.'));
     const fixed = parsePreset({ id: 'fixed', base_model: 'demo' }, { origin: 'file', createdAt: 0 });
-    const broken = { ...registry, readFact: fault, countKeys: fault };
+    const broken = { ...registry, listPresets: fault, createPreset: fault, countKeys: fault };
     await using app = await testApp(environment, { registry: broken, config: { presets: [fixed] } });
     const messages = [{ role: 'user', content: 'hello' }];
     for (const model of ['demo', 'fixed']) {
@@ -164,8 +168,9 @@ describe('/api/presets', () => {
     const fault = (): Promise<never> => Promise.reject(new GatewayError('storage_unavailable', 'locked'));
     const store = createPresetStore({
       registry: {
-        writeFact: (name, value) => registry.writeFact(name, value),
-        readFact: (name) => (isDown ? fault() : registry.readFact(name)),
+        ...registry,
+        deletePreset: (id) => (isDown ? fault() : registry.deletePreset(id)),
+        listPresets: () => (isDown ? fault() : registry.listPresets()),
       },
       fixed: [],
       now: () => 0,
@@ -226,12 +231,12 @@ describe('stored presets', () => {
     expect(await next.find('b')).toBe(await next.find('b'));
   });
 
-  it('that are damaged are told, and never written over', async () => {
-    const registry = memoryRegistry();
-    await registry.writeFact('presets', '{broken');
+  it('that are damaged are told, and keep nobody from reading keys', async () => {
+    const { registry, database } = memoryStores();
+    await database.write('registry', () => execute(`INSERT INTO presets (id, position, record) VALUES ('a', 1, '{broken')`));
     const store = createPresetStore({ registry, fixed: [], now: () => 0 });
     await expect(store.list()).rejects.toMatchObject({ code: 'storage_unavailable' });
-    await expect(store.create({ id: 'a', base_model: 'demo' })).rejects.toMatchObject({ code: 'storage_unavailable' });
-    expect(await registry.readFact('presets')).toBe('{broken');
+    await expect(store.create({ id: 'a', base_model: 'demo' })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await registry.listKeys()).toEqual([]);
   });
 });

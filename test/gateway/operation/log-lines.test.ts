@@ -22,7 +22,10 @@ function linesOf(app: TestApp): Line[] {
 }
 
 async function appWithUser(...turns: ScriptStep[][]): Promise<{ app: TestApp; url: string; ask: (body?: object) => Promise<number> }> {
-  const app = await testApp({ TOOLWHARF_ADMIN_KEY: adminKey }, { backends: [backendOf(new ScriptedModel(...turns))] });
+  const app = await testApp(
+    { TOOLWHARF_ADMIN_KEY: adminKey },
+    { backends: [backendOf(new ScriptedModel(...turns))], config: { secret: 'a secret of tests' } },
+  );
   const made = await app.server.inject({ method: 'POST', url: '/api/keys', headers: admin, payload: { name: 'ada', role: 'user' } });
   const headers = { ...admin, authorization: `Bearer ${made.json<{ key: string }>().key}` };
   const url = `${await listen(app)}/v1/chat/completions?api_key=CANARY`;

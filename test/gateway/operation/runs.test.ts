@@ -3,9 +3,9 @@ import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
+import { openSqlite } from '../../../src/storage/sqlite/sqlite-database.ts';
 import { memoryRuns } from '../../_support/memory-stores.ts';
-import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
+import { createRunStore } from '../../../src/storage/sql/runs.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
@@ -343,18 +343,18 @@ describe('cancelling a call', () => {
 describe('a restart', () => {
   it('shows what had ended as it ended, and what a killed gateway left running as failed', async () => {
     const file = join(newFolder(), 'toolwharf.db');
-    const connect = () => createDatabaseConnection({ file, now: Date.now });
+    const connect = () => openSqlite({ file, now: Date.now });
     const before = connect();
-    const killed = await testApp({}, { backends: [backendOf(new ScriptedModel(says('Hello.')))], runs: createSqliteRuns(before) });
+    const killed = await testApp({}, { backends: [backendOf(new ScriptedModel(says('Hello.')))], runs: createRunStore(before) });
     const ended = idOf(await chat(killed));
     await killed.close();
-    await createSqliteRuns(before).save([
+    await createRunStore(before).save([
       { id: 'left', callerId: 'local', status: 'running', model: 'model', created: Date.now(), events: [] },
     ]);
     await before.close();
 
     const after = connect();
-    await using app = await testApp({}, { backends: [], runs: createSqliteRuns(after) });
+    await using app = await testApp({}, { backends: [], runs: createRunStore(after) });
     expect((await call(app, `GET /api/runs/${ended}`)).json()).toMatchObject({ status: 'completed' });
     expect((await call(app, 'GET /api/runs/left')).json()).toMatchObject({
       status: 'failed',

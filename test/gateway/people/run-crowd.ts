@@ -3,13 +3,13 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { runCrowd } from './crowd.ts';
 
 const seed = Number(process.argv[2] ?? Date.now() % 1_000_000);
 const folder = mkdtempSync(join(tmpdir(), 'toolwharf-crowd-'));
 const file = join(folder, 'toolwharf.db');
-const { connection, registry: _registry, ...stores } = openStores({ file, secret: 'a secret of tests', now: Date.now });
+const { database, registry: _registry, ...stores } = openStores({ file, secret: 'a secret of tests', now: Date.now });
 const megabytes = (bytes: number): number => Math.round(bytes / 1e6);
 console.log(`seed ${seed}; the same order again: npm run test:people ${seed}`);
 
@@ -23,7 +23,7 @@ try {
   console.log(`${crossings.length} crossings, ${faults.length} other faults`);
   if (crossings.length + faults.length > 0) process.exitCode = 1;
 } finally {
-  await connection.close();
+  await database.close();
   rmSync(folder, { recursive: true, force: true });
 }
 // A socket that a client has just closed may linger.

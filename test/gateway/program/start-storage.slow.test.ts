@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { skipWithout } from '../../_support/missing.ts';
 import { program } from '../../_support/program.ts';
 import { missingForSmallDisk, onSmallDisk } from '../../_support/small-disk.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 
 let folder = '';
 let file = '';

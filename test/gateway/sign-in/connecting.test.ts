@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { listen, readChunks } from '../../_support/build-app.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { readSeen } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';

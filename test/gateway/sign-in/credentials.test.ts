@@ -7,7 +7,7 @@ import type { ModelRequest } from '../../../src/core/models/model.ts';
 import type { OutboundRequest, OutboundResponse } from '../../../src/core/outbound.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { backendOf, listen } from '../../_support/build-app.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { mcpHttpServer } from '../../_support/mcp-http-server.ts';
@@ -362,8 +362,8 @@ describe('a tool server that each person uses with their own key', () => {
 
   it('keeps the key out of every answer, log, run, stored chat and file', async () => {
     const folder = newFolder();
-    const { connection, registry: _registry, ...stores } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'secret' });
-    onTestFinished(() => connection.close());
+    const { database, registry: _registry, ...stores } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'secret' });
+    onTestFinished(() => database.close());
     const gateway = await credentialGateway([calls(['echo', {}], ['whoami', {}]), says('Done.')], {
       ...stores,
       registry: memoryRegistry([mail]),

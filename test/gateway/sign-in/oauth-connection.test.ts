@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { adminApp } from '../tool-servers/tool-server-fixture.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { OAuthCredential } from '../../../src/core/sign-in/credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { readSignIn } from '../../../src/tools/openapi/document/read-sign-in.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import type { AuthorizationServer } from '../../_support/authorization-server.ts';
@@ -43,7 +43,7 @@ async function worldOf(record: ToolServerRecord): Promise<World> {
   });
   onTestFinished(async () => {
     await gateway[Symbol.asyncDispose]();
-    await stores.connection.close();
+    await stores.database.close();
   });
   const send = async (
     route: string,

@@ -5,7 +5,7 @@ import type { ModelBackend } from '../../../src/core/models/model.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { isJsonObject } from '../../../src/shared/json/json.ts';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { passwordOf } from '../../_support/authorization-server.ts';
 import { backendOf, listen, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
@@ -90,7 +90,7 @@ export async function signInGateway({
   const clock = { aheadMs: 0 };
   const now = (): number => Date.now() + clock.aheadMs;
   const secret = 'a secret of tests';
-  const { connection, ...stores } = openStores({ file: folder === undefined ? ':memory:' : join(folder, 'toolwharf.db'), secret, now });
+  const { database, ...stores } = openStores({ file: folder === undefined ? ':memory:' : join(folder, 'toolwharf.db'), secret, now });
   const app = await testApp(
     { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', ...environment },
     { backends: [backendOf(model)], config: { secret }, now, ...stores, ...(send && { send }) },
@@ -100,7 +100,7 @@ export async function signInGateway({
     if (isClosed) return;
     isClosed = true;
     await app.close();
-    await connection.close();
+    await database.close();
   };
   onTestFinished(close);
   const url = await listen(app);

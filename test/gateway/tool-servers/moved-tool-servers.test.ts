@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { scriptedSend } from '../../tools/scripted-send.ts';

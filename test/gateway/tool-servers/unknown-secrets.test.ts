@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { createLayeredRegistry } from '../../../src/storage/layered-registry.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { parseToolServerConnection } from '../../../src/storage/tool-server-connection.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { toolServerRecord } from '../../storage/records.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { gatewayOf } from '../gateway.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { toolServerRecord } from '../records.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 

@@ -2,7 +2,9 @@ import { copyFileSync, openSync, readFileSync, renameSync, statSync, writeSync, 
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkDatabase } from '../../../src/app/check-database.ts';
-import { openStores, type Stores } from '../../../src/storage/open-stores.ts';
+import { createStores, type Stores } from '../../../src/storage/open-stores.ts';
+import { openSqlite, type SqliteDatabase } from '../../../src/storage/sqlite/sqlite-database.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { toolServerRecord } from '../registry-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
@@ -15,10 +17,11 @@ afterEach(async () => {
 let clock = 0;
 const damaged = { code: 'storage_unavailable', message: expect.stringContaining('is damaged') };
 /** No file is small, so none is read whole when it is opened. */
-function openLarge(file: string): Stores {
-  const stores = openStores({ file, secret: 's', checkBytes: 0, now: () => (clock += 2_000) });
+function openLarge(file: string): Stores & { database: SqliteDatabase } {
+  const database = openSqlite({ file, checkBytes: 0, now: () => (clock += 2_000) });
+  const stores = createStores(database, { secret: 's' });
   open.push(stores);
-  return stores;
+  return { ...stores, database };
 }
 
 /** A large value, whose pages nothing else is on, and which nothing reads. */
@@ -58,20 +61,20 @@ describe('a large database', () => {
     copyFileSync(file, `${file}.backup`);
     copyFileSync(`${file}-wal`, `${file}.backup-wal`);
     damage(file);
-    const { registry, connection } = openLarge(file);
+    const { registry, database } = openLarge(file);
     expect(await registry.readFact('seen')).toBe('yes');
-    await expect(connection.checkAfterKill(checkDatabase)).rejects.toMatchObject(damaged);
+    await expect(database.checkAfterKill(checkDatabase)).rejects.toMatchObject(damaged);
     await expect(registry.readFact('seen')).rejects.toMatchObject(damaged);
-    await expect(connection.requireWritable()).rejects.toMatchObject(damaged);
+    await expect(database.requireWritable()).rejects.toMatchObject(damaged);
     renameSync(`${file}.backup`, file);
     renameSync(`${file}.backup-wal`, `${file}-wal`);
     expect(await registry.readFact('seen')).toBe('yes');
-    await connection.requireWritable();
+    await database.requireWritable();
   });
 
   it('of a process that was killed stays in use when all of it can be read', async () => {
-    const { registry, connection } = openLarge(await killedFile());
-    await connection.checkAfterKill(checkDatabase);
+    const { registry, database } = openLarge(await killedFile());
+    await database.checkAfterKill(checkDatabase);
     expect(await registry.readFact('seen')).toBe('yes');
   });
 

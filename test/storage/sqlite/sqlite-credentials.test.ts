@@ -1,3 +1,4 @@
+import { execute } from '../../../src/storage/sql/database.ts';
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -5,59 +6,59 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import { createSqliteCredentials } from '../../../src/storage/sqlite/sqlite-credentials.ts';
+import { openSqlite } from '../../../src/storage/sqlite/sqlite-database.ts';
+import type { SqliteDatabase } from '../../../src/storage/sqlite/sqlite-database.ts';
+import { createCredentialStore } from '../../../src/storage/sql/credentials.ts';
 import { describeCredentialStore, secretOf, testCredential, testSignIn } from '../credential-store-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
-const open: DatabaseConnection[] = [];
+const open: SqliteDatabase[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((connection) => connection.close()));
 });
 
-function connect(file: string): DatabaseConnection {
-  const connection = createDatabaseConnection({ file, now: Date.now });
+function connect(file: string): SqliteDatabase {
+  const connection = openSqlite({ file, now: Date.now });
   open.push(connection);
   return connection;
 }
 
-describeCredentialStore('a file', () => createSqliteCredentials(connect(join(newFolder(), 'toolwharf.db')), 'secret'));
-describeCredentialStore('memory', () => createSqliteCredentials(connect(':memory:'), 'secret'));
+describeCredentialStore('a file', () => createCredentialStore(connect(join(newFolder(), 'toolwharf.db')), 'secret'));
+describeCredentialStore('memory', () => createCredentialStore(connect(':memory:'), 'secret'));
 
 describe('credentials in SQLite', () => {
   it('are there after a restart, stand in no file as text, and cannot be read with another secret', async () => {
     const folder = newFolder();
     const file = join(folder, 'toolwharf.db');
     const before = connect(file);
-    await createSqliteCredentials(before, 'secret').save('key/ada', 'mail', testCredential('CANARY-KEY'));
+    await createCredentialStore(before, 'secret').save('key/ada', 'mail', testCredential('CANARY-KEY'));
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect([contents.length > 0, contents.filter((content) => content.includes('CANARY'))]).toEqual([true, []]);
     await before.close();
     const after = connect(file);
-    expect((await createSqliteCredentials(after, 'secret').find('key/ada', 'mail'))?.credential).toEqual(testCredential('CANARY-KEY'));
-    expect(await createSqliteCredentials(after, 'another').find('key/ada', 'mail')).toBeUndefined();
-    expect(await createSqliteCredentials(after, 'another').listOf('key/ada')).toEqual(new Map());
+    expect((await createCredentialStore(after, 'secret').find('key/ada', 'mail'))?.credential).toEqual(testCredential('CANARY-KEY'));
+    expect(await createCredentialStore(after, 'another').find('key/ada', 'mail')).toBeUndefined();
+    expect(await createCredentialStore(after, 'another').listOf('key/ada')).toEqual(new Map());
   });
 
   it('cannot be read in the row of another caller or server', async () => {
     const connection = connect(':memory:');
-    const store = createSqliteCredentials(connection, 'secret');
+    const store = createCredentialStore(connection, 'secret');
     await store.save('key/ada', 'mail', testCredential('a'));
     const copy = `INSERT INTO credentials (caller_id, server_id, value) SELECT ?, ?, value FROM credentials WHERE caller_id = 'key/ada' AND server_id = 'mail'`;
     for (const [caller, server] of [
       ['key/eve', 'mail'],
       ['key/ada', 'files'],
     ] as const) {
-      await connection.write((database) => database.prepare(copy).run(caller, server));
+      await connection.write('credentials', () => execute(copy, caller, server));
       expect(await store.find(caller, server)).toBeUndefined();
     }
   });
 
   it('are refreshed by one of two processes alone', async () => {
     const file = join(newFolder(), 'toolwharf.db');
-    const store = createSqliteCredentials(connect(file), 'secret');
+    const store = createCredentialStore(connect(file), 'secret');
     const servers = Array.from({ length: 20 }, (_, number) => `server ${number}`);
     for (const server of servers) await store.save('key/ada', server, testSignIn('old'));
     const script = fileURLToPath(new URL('../refresh-credentials.ts', import.meta.url));
@@ -72,14 +73,10 @@ describe('credentials in SQLite', () => {
 
   it('are bounded for a key with all its people; the one too many is refused, and nobody loses theirs', async () => {
     const connection = connect(':memory:');
-    const store = createSqliteCredentials(connection, 'secret');
-    await connection.write((database) =>
-      database
-        .prepare(
-          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO credentials (caller_id, server_id, value) SELECT 'key/' || i, 'mail', 'x' FROM n`,
-        )
-        .run(limits.credentialsPerKey - 1),
-    );
+    const store = createCredentialStore(connection, 'secret');
+    const many = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+      INSERT INTO credentials (caller_id, server_id, value) SELECT 'key/' || i, 'mail', 'x' FROM n`;
+    await connection.write('credentials', () => execute(many, limits.credentialsPerKey - 1));
     await store.save('key/ada', 'mail', testCredential('a'));
     await expect(store.save('key/eve', 'mail', testCredential('b'))).rejects.toMatchObject({ code: 'conflict' });
     await store.save('key/ada', 'mail', testCredential('c'));

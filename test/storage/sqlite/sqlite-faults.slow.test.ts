@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../../src/core/stores/registry.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { toolServerRecord } from '../registry-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 

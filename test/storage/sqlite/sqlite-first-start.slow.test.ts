@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { loadSecret } from '../../../src/storage/secrets/secret-file.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 
 const starter = fileURLToPath(new URL('../start-first.ts', import.meta.url));
 const run = promisify(execFile);

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../../src/core/stores/registry.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { runOperation } from '../numbered-operations.ts';
 
 const writer = fileURLToPath(new URL('../write-until-killed.ts', import.meta.url));

@@ -1,20 +1,21 @@
+import { execute } from '../../../src/storage/sql/database.ts';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RegisteredClient } from '../../../src/core/sign-in/oauth-clients.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import { createSqliteOAuthClients, oauthClients } from '../../../src/storage/sqlite/sqlite-oauth-clients.ts';
+import { openSqlite } from '../../../src/storage/sqlite/sqlite-database.ts';
+import type { SqliteDatabase } from '../../../src/storage/sqlite/sqlite-database.ts';
+import { createOAuthClientStore, oauthClients } from '../../../src/storage/sql/oauth-clients.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
-const open: DatabaseConnection[] = [];
+const open: SqliteDatabase[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((connection) => connection.close()));
 });
 
-function connect(file: string): DatabaseConnection {
-  const connection = createDatabaseConnection({ file, now: Date.now });
+function connect(file: string): SqliteDatabase {
+  const connection = openSqlite({ file, now: Date.now });
   open.push(connection);
   return connection;
 }
@@ -25,7 +26,7 @@ const client = (id: string): RegisteredClient => ({ id, secret: `CANARY of ${id}
 describe('registrations with authorization servers in SQLite', () => {
   it('are one for each issuer and redirect address: the first, for every process', async () => {
     const file = join(newFolder(), 'toolwharf.db');
-    const [one, other] = [createSqliteOAuthClients(connect(file), 'secret'), createSqliteOAuthClients(connect(file), 'secret')];
+    const [one, other] = [createOAuthClientStore(connect(file), 'secret'), createOAuthClientStore(connect(file), 'secret')];
     expect(await Promise.all([one.findOrAdd(place, client('a')), other.findOrAdd(place, client('b'))])).toEqual([client('a'), client('a')]);
     expect(await other.find(place)).toEqual(client('a'));
     expect(await one.find({ ...place, issuer: 'https://other.test' })).toBeUndefined();
@@ -33,7 +34,7 @@ describe('registrations with authorization servers in SQLite', () => {
   });
 
   it('are forgotten unless there is another one by now', async () => {
-    const store = createSqliteOAuthClients(connect(':memory:'), 'secret');
+    const store = createOAuthClientStore(connect(':memory:'), 'secret');
     await store.findOrAdd(place, client('a'));
     await store.delete(place, 'b');
     expect(await store.find(place)).toEqual(client('a'));
@@ -44,21 +45,21 @@ describe('registrations with authorization servers in SQLite', () => {
   it('stand in no file as text, and give way to a new one where they cannot be decrypted', async () => {
     const folder = newFolder();
     const connection = connect(join(folder, 'toolwharf.db'));
-    await createSqliteOAuthClients(connection, 'secret').findOrAdd(place, client('a'));
+    await createOAuthClientStore(connection, 'secret').findOrAdd(place, client('a'));
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect([
       contents.some((content) => content.includes('accounts.test')),
       contents.filter((content) => content.includes('CANARY')),
     ]).toEqual([true, []]);
-    const another = createSqliteOAuthClients(connection, 'another');
+    const another = createOAuthClientStore(connection, 'another');
     expect([await another.find(place), await another.findOrAdd(place, client('b'))]).toEqual([undefined, client('b')]);
-    await connection.write((database) => database.prepare(`UPDATE oauth_clients SET issuer = 'https://evil.test'`).run());
+    await connection.write('oauth_clients', () => execute(`UPDATE oauth_clients SET issuer = 'https://evil.test'`));
     expect(await another.find({ ...place, issuer: 'https://evil.test' })).toBeUndefined();
   });
 
   it('are bounded', async () => {
     const connection = connect(':memory:');
-    const store = createSqliteOAuthClients(connection, 'secret');
+    const store = createOAuthClientStore(connection, 'secret');
     for (let number = 0; number <= oauthClients; number += 1)
       await store.findOrAdd({ ...place, issuer: `https://${number}.test` }, client(String(number)));
     expect(await store.find({ ...place, issuer: 'https://0.test' })).toBeUndefined();

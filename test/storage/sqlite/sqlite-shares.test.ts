@@ -1,41 +1,38 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { expect, it, onTestFinished } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
-import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
+import { openSqlite } from '../../../src/storage/sqlite/sqlite-database.ts';
+import type { Database, Script } from '../../../src/storage/sql/database.ts';
+import { createNoteStore } from '../../../src/storage/sql/notes.ts';
 
-const note = (index: number): Parameters<ReturnType<typeof createSqliteNotes>['save']>[0] => ({
+const note = (index: number): Parameters<ReturnType<typeof createNoteStore>['save']>[0] => ({
   id: `note-${index}`,
   callerId: `key/p${index}`,
   value: 'x',
   expires: 1_000,
 });
 
-/** A connection that notes which statements are prepared. */
-function watched(connection: DatabaseConnection, statements: string[]): DatabaseConnection {
-  const watch = (database: DatabaseSync): DatabaseSync =>
-    new Proxy(database, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name);
-        if (typeof value !== 'function') return value;
-        return (...args: unknown[]): unknown => {
-          if (name === 'prepare') statements.push(String(args[0]));
-          return Reflect.apply(value, target, args);
-        };
-      },
-    });
+/** A database that notes which statements are run. */
+function watched(database: Database, statements: string[]): Database {
+  function* watch<Value>(script: () => Script<Value>): Script<Value> {
+    const steps = script();
+    let step = steps.next();
+    while (step.done !== true) {
+      statements.push(step.value.sql);
+      step = steps.next(yield step.value);
+    }
+    return step.value;
+  }
   return {
-    ...connection,
-    read: (work) => connection.read((database) => work(watch(database))),
-    write: (work) => connection.write((database) => work(watch(database))),
+    ...database,
+    read: (script) => database.read(() => watch(script)),
+    write: (store, script) => database.write(store, () => watch(script)),
   };
 }
 
 it('the shares of all callers are computed only for a store that is full', async () => {
-  const connection = createDatabaseConnection({ file: ':memory:', now: Date.now });
+  const connection = openSqlite({ file: ':memory:', now: Date.now });
   onTestFinished(() => connection.close());
   const statements: string[] = [];
-  const notes = createSqliteNotes(watched(connection, statements), 'a secret of tests', 'conversation');
+  const notes = createNoteStore(watched(connection, statements), 'a secret of tests', 'conversation');
   const bounds = { maxNotes: 3, maxCharacters: 1_000_000, time: 0 };
   const computed = (): boolean => statements.some((sql) => sql.includes('GROUP BY caller_id'));
   for (let index = 0; index < 3; index += 1) await notes.save(note(index), bounds);

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { KnownPerson, UsageCounts } from '../../../src/core/stores/usage-store.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { countTurns } from '../../_support/count-turns.ts';
 
 const days = 30;
@@ -8,8 +8,8 @@ const rowsOfDay = 10_000;
 const dayOf = (index: number): string => new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10);
 
 it('reports and deletes what many people have used without holding up others', async () => {
-  const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
-  onTestFinished(() => connection.close());
+  const { usage, database } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => database.close());
   const counts = { keyId: 'key', model: 'model', tool: '', requests: 1, tokensIn: 1, tokensOut: 1, toolCalls: 0, failures: 0 };
   for (let day = 0; day < days; day += 1) {
     const rows = Array.from({ length: rowsOfDay }, (_, index): UsageCounts => ({ ...counts, day: dayOf(day), personId: `p${index}` }));
@@ -32,8 +32,8 @@ it('reports and deletes what many people have used without holding up others', a
 });
 
 it('finds people among many by id, name and address, the last to come first, without holding up others', async () => {
-  const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
-  onTestFinished(() => connection.close());
+  const { usage, database } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => database.close());
   const count = 100_000;
   const all = Array.from({ length: count }, (_, last): KnownPerson => ({
     keyId: `key-${last % 3}`,
@@ -54,8 +54,8 @@ it('finds people among many by id, name and address, the last to come first, wit
 });
 
 it('goes through the many people of one day, and lists those far behind, without holding up others', async () => {
-  const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
-  onTestFinished(() => connection.close());
+  const { usage, database } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => database.close());
   const count = 20_000;
   const counts = { day: dayOf(0), keyId: 'key', requests: 1, tokensIn: 2, tokensOut: 3, toolCalls: 4, failures: 5 };
   const personOf = (index: number): string => `p${String(index).padStart(5, '0')}`;
@@ -97,8 +97,8 @@ it('goes through the many people of one day, and lists those far behind, without
 });
 
 it('reads the tokens of a day in parts', async () => {
-  const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
-  onTestFinished(() => connection.close());
+  const { usage, database } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => database.close());
   const counts = { keyId: 'key', model: 'model', requests: 1, tokensIn: 1, tokensOut: 2, toolCalls: 0, failures: 0 };
   const people = 10_000;
   const rows = Array.from({ length: people }, (_, index): UsageCounts => ({ ...counts, tool: '', day: dayOf(1), personId: `p${index}` }));

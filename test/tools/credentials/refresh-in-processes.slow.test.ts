@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import { protectedMcpServer } from '../../_support/protected-servers.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
@@ -16,7 +16,7 @@ it('processes over one database refresh a token once for all who wait in each of
   const authorization = await authorizationServer();
   const record = oauthRecord((await protectedMcpServer(authorization)).url);
   const file = join(newFolder(), 'toolwharf.db');
-  const { credentials, oauthClients: clients, connection } = openStores({ file, secret: 'secret' });
+  const { credentials, oauthClients: clients, database } = openStores({ file, secret: 'secret' });
   const signedIn = await credentialOf(oauthClient({ clients }), record);
   await credentials.save('key/ada', record.id, { ...signedIn, expires: 0, refreshFrom: 0 });
 
@@ -27,7 +27,7 @@ it('processes over one database refresh a token once for all who wait in each of
   );
   const tokens = ended.flatMap(({ stdout }) => JSON.parse(stdout) as string[]);
   const stored = (await credentials.find('key/ada', record.id))?.credential;
-  await connection.close();
+  await database.close();
   // One used twice would have ended the whole sign-in.
   expect(authorization.grants('refresh_token')).toMatchObject([{ status: 200 }]);
   expect(tokens).toHaveLength(40);

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import { createTokenRefresher, oauthLeaseMs } from '../../../src/tools/credentials/refresh-tokens.ts';
 import type { TokenRefresher } from '../../../src/tools/credentials/refresh-tokens.ts';
 import { createSharedTokens } from '../../../src/tools/credentials/shared-tokens.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { openStores } from '../../_support/memory-stores.ts';
 import { testSignIn } from '../../storage/credential-store-contract.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { oauthRecord } from './oauth-fixture.ts';
@@ -35,8 +35,8 @@ interface World {
 function world(): World {
   const file = join(newFolder(), 'toolwharf.db');
   const open = (): CredentialStore => {
-    const { credentials, connection } = openStores({ file, secret: 'secret' });
-    closing.push(() => connection.close());
+    const { credentials, database } = openStores({ file, secret: 'secret' });
+    closing.push(() => database.close());
     return credentials;
   };
   const store = open();

@@ -4,6 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { errorThatEnded } from '../../../core/runs/end-cause.ts';
 import { waitAtMost } from '../../../shared/async/wait-for.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../shared/json/json.ts';
+import { weigh } from '../../../shared/json/weigh.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
@@ -11,7 +12,7 @@ import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { endingOf } from '../../../runs/report-run.ts';
-import { stillRunning } from '../../../runs/active-runs.ts';
+import { stillRunning, type ActiveRuns } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import { toGatewayError } from '../../errors/error-handler.ts';
 import { logChat, type RunStats } from '../../../runs/run-stats.ts';
@@ -52,6 +53,8 @@ interface SocketChatsOptions {
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
   interruptChat?: InterruptChat;
+  /** Counts the memory of chats that wait for earlier ones. Default: nothing is counted. */
+  holdWaiting?: ActiveRuns['holdWaiting'];
   /** Default: no limits. */
   limiter?: RateLimiter;
   log: FastifyBaseLogger;
@@ -73,7 +76,7 @@ export interface SocketCaller {
 }
 
 export function createSocketChats(options: SocketChatsOptions): SocketChats {
-  const { relay, startChat, defaultModel, cancelRun, cancelSession, interruptChat, limiter, log } = options;
+  const { relay, startChat, defaultModel, cancelRun, cancelSession, interruptChat, holdWaiting, limiter, log } = options;
   const queues = createConversationQueues();
   /** Includes chats whose runs have not begun. */
   const chats = new Set<StartedChat>();
@@ -95,11 +98,21 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
     } else if (isContinued) await queued.toBegin();
   }
 
+  /** Sessions come and go, while what they have sent waits in memory. */
+  async function waiting(fields: JsonObject, chat: StartedChat): Promise<void> {
+    const forget = holdWaiting?.({ callerId: chat.caller.id, size: weigh(fields), controller: chat.controller });
+    try {
+      await toBegin(fields, chat);
+    } finally {
+      forget?.();
+    }
+  }
+
   async function run(fields: JsonObject, chat: StartedChat): Promise<void> {
     const { session, caller } = chat;
     const isModelNamed = Boolean(textField(fields, 'model'));
     const body = toChatBody(fields, session.id, isModelNamed ? undefined : await defaultModel?.(caller));
-    await toBegin(fields, chat);
+    await waiting(fields, chat);
     const release = limiter?.admit(caller);
     try {
       await stream(body, chat, () => release?.());

@@ -13,6 +13,7 @@ import { foreignOrigin } from '../../auth/open-mode.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
 import { tidyPath } from '../../errors/not-found-hints.ts';
 import { createSocketChats, type StartChat } from '../../dialects/socket/socket-chats.ts';
+import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { createSocketSlots } from '../../dialects/socket/socket-slots.ts';
 import { serveConnection, type Credential } from '../../dialects/socket/socket-connection.ts';
@@ -42,6 +43,8 @@ export interface SocketRouteOptions {
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
   interruptChat?: InterruptChat;
+  /** Default: nothing is counted. */
+  holdWaiting?: ActiveRuns['holdWaiting'];
   /** Default: Responses are not served over a websocket. */
   responses?: Omit<ResponsesSocketOptions, 'limiter' | 'now' | 'pingIntervalMs'>;
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { faultKindOf } from '../../storage-fault.ts';
-import type { QueuedWrite, WriteQueue } from './write-queue.ts';
+import type { QueuedWrite } from '../../sql/queued-write.ts';
+import type { WriteQueue } from '../../sql/write-queue.ts';
 
 /** About as long as one transaction may hold up the event loop before it is committed. */
 const turnMs = 8;

@@ -2,12 +2,12 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
-import { readPragma } from './migrations.ts';
+import { readPragma } from './migrate.ts';
 import { faultKindOf, hasFreeSpace, toStorageFault } from '../../storage-fault.ts';
 import { hasLogLeft, inMemory, wholeCheckBytes } from './open-database.ts';
 import { QueuedWrites } from './queued-writes.ts';
 import { ReopeningDatabase } from './reopening-database.ts';
-import type { QueuedWrite } from './write-queue.ts';
+import type { QueuedWrite } from '../../sql/queued-write.ts';
 
 /** Texts that wait to be written: more than a disk writes in a second. Beyond it, writes of the caller with the most waiting are refused. */
 const queuedWritesCharacters = 64 * 1024 * 1024;
@@ -50,6 +50,12 @@ export interface DatabaseConnection {
    * @throws GatewayError `storage_unavailable` for damage, and errors that keep it from being read
    */
   checkAfterKill(check: (file: string) => Promise<string | undefined>): Promise<void>;
+  /**
+   * Checks at startup that the database can be opened and written. A locked one passes, because locks are short-lived. Only operators read these errors,
+   * which name the path.
+   * @throws GatewayError `storage_unavailable` for a database that is damaged, of another program or a newer release, or cannot be written
+   */
+  requireUsable(): Promise<void>;
   /** Waits for queued writes. */
   close(): Promise<void>;
 }
@@ -94,6 +100,15 @@ export function createDatabaseConnection({
       probing ??= writes.add(writeNothing).finally(() => (probing = undefined));
       await probing;
     },
+    async requireUsable() {
+      try {
+        await writes.add(writeNothing);
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        if (faultKindOf(error.cause) === 'locked') return;
+        throw new GatewayError(error.code, `${error.message} The file is ${resolve(file)}.`, { cause: error });
+      }
+    },
     async checkAfterKill(check) {
       const isUnchecked = (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > checkBytes;
       if (!wasKilled || !isUnchecked) return;
@@ -113,19 +128,4 @@ export function createDatabaseConnection({
 /** Writes the value that is there already: beginning a transaction does not show whether the file is writable. */
 function writeNothing(database: DatabaseSync): void {
   database.exec(`PRAGMA user_version = ${readPragma(database, 'user_version')}`);
-}
-
-/**
- * Checks at startup that the database can be opened and written. A locked one passes, because locks are short-lived. Only operators read these errors,
- * which name the path.
- * @throws GatewayError `storage_unavailable` for a database that is damaged, of another program or a newer release, or cannot be written
- */
-export async function requireUsableDatabase({ write }: Pick<DatabaseConnection, 'write'>, file: string): Promise<void> {
-  try {
-    await write(writeNothing);
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
-    if (faultKindOf(error.cause) === 'locked') return;
-    throw new GatewayError(error.code, `${error.message} The file is ${resolve(file)}.`, { cause: error });
-  }
 }

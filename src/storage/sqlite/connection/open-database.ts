@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { GatewayError } from '../../../core/errors.ts';
 import { createAtomically } from '../../atomic-create.ts';
-import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
+import { migrate, readPragma, requireKnownSchema } from './migrate.ts';
 import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
 
 /** A thousand tool servers with documents of one megabyte; only runaway writes need more. */

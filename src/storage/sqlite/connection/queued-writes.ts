@@ -4,7 +4,8 @@ import { GatewayError } from '../../../core/errors.ts';
 import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
 import { commitTogether, type Transaction, type Write } from './commit-together.ts';
 import { retryDelayMs, type ReopeningDatabase } from './reopening-database.ts';
-import { WriteQueue, type QueuedWrite } from './write-queue.ts';
+import type { QueuedWrite } from '../../sql/queued-write.ts';
+import { WriteQueue } from '../../sql/write-queue.ts';
 
 /** After the last write, the write-ahead log is moved into the database file. SQLite itself does it every four megabytes, and at the end. */
 const restMs = 1_000;

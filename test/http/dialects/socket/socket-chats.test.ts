@@ -62,6 +62,30 @@ function textOf(browser: FakeBrowser): string {
   return browser.framesOf('assistant_chunk').reduce((text, frame) => text + (frame.data['content'] as string), '');
 }
 
+describe('messages that wait for the answer before them', () => {
+  it('are counted while they wait, whatever session sent them, and end where there is no room', async () => {
+    const waiting: { callerId: string; size: number; controller: AbortController }[] = [];
+    const { url, chats } = await openDoor({
+      script: waitForAbort,
+      holdWaiting(request) {
+        waiting.push(request);
+        return () => void waiting.splice(waiting.indexOf(request), 1);
+      },
+    });
+    const [browser, other] = [await connectBrowser({ url }), await connectBrowser({ url })];
+    browser.send({ type: 'message', data: { content: 'Think.', model: 'demo', id: 'm1', chat_id: 'chat1' } });
+    await browser.next('assistant_chunk');
+    expect(waiting).toEqual([]);
+    other.send({ type: 'message', data: { content: 'x'.repeat(1_000), model: 'demo', id: 'm2', chat_id: 'chat1' } });
+    await expect.poll(() => waiting.length).toBe(1);
+    expect(waiting[0]?.callerId).toBe(ada.id);
+    expect(waiting[0]?.size).toBeGreaterThan(1_000);
+    waiting[0]?.controller.abort(new GatewayError('overloaded', 'No room.'));
+    expect((await other.next('error')).data).toMatchObject({ code: 'overloaded', message_id: 'm2' });
+    expect([waiting.length, chats.length]).toEqual([0, 1]);
+  });
+});
+
 describe('a chat over the socket', () => {
   it('answers in the frames of the contract, in order [S1-17, S1-18]', async () => {
     const { url } = await openDoor({ script: useTools });

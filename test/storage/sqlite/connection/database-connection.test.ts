@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { createDatabaseConnection } from '../../../../src/storage/sqlite/connection/database-connection.ts';
 import type { ConnectionOptions, DatabaseConnection } from '../../../../src/storage/sqlite/connection/database-connection.ts';
-import { selectAll } from '../../../../src/storage/sqlite/connection/select.ts';
+import { selectAll } from '../../../../src/storage/sqlite/connection/statements.ts';
 import { countTurns } from '../../../_support/count-turns.ts';
 import { waitFor } from '../../../_support/wait-for.ts';
 import { temporaryFolders } from '../../temporary-folder.ts';
@@ -23,7 +23,9 @@ const add =
   (database) =>
     void database.prepare(`INSERT INTO facts (name, value) VALUES (?, '')`).run(name);
 const namesIn = (connection: DatabaseConnection): Promise<string[]> =>
-  connection.read((database) => selectAll<{ name: string }>(database, 'SELECT name FROM facts ORDER BY rowid').map(({ name }) => name));
+  connection.read((database) =>
+    selectAll(database, 'SELECT name FROM facts ORDER BY rowid', []).map((row) => String((row as { name: unknown }).name)),
+  );
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** A file whose log is empty, and its connection. */

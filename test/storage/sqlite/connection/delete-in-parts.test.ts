@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { LoggedRun } from '../../../../src/core/runs/run-log.ts';
-import { openStores } from '../../../../src/storage/open-stores.ts';
+import { openStores } from '../../../_support/memory-stores.ts';
 import { countTurns } from '../../../_support/count-turns.ts';
 
 const anyRun: LoggedRun = { id: '', callerId: '', status: 'completed', model: 'model', created: 1, finished: 1, events: [] };
@@ -9,8 +9,8 @@ it.each([
   { of: 'many', runs: 5_000, characters: 1 },
   { of: 'large', runs: 10, characters: 4 * 1024 * 1024 },
 ])('deletes $of rows of a key and its people some at a time, and nothing of others', async ({ runs: count, characters }) => {
-  const { runs, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
-  onTestFinished(() => connection.close());
+  const { runs, database } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => database.close());
   const events = [{ type: 'run.error', time: 1, data: { text: 'x'.repeat(characters) } }] as unknown as LoggedRun['events'];
   const owned = Array.from({ length: count }, (_, index): LoggedRun => ({
     ...anyRun,

@@ -1,10 +1,11 @@
+import { schemaSteps } from '../../../../src/storage/sql/migrations.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { migrate, migrations, readPragma } from '../../../../src/storage/sqlite/connection/migrations.ts';
+import { migrate, readPragma } from '../../../../src/storage/sqlite/connection/migrate.ts';
 import { openDatabase } from '../../../../src/storage/sqlite/connection/open-database.ts';
-import { openStores } from '../../../../src/storage/open-stores.ts';
+import { openStores } from '../../../_support/memory-stores.ts';
 import { released } from './released-1.ts';
 import { temporaryFolders } from '../../temporary-folder.ts';
 
@@ -24,7 +25,7 @@ describe('a database of the first release', () => {
     for (const [name, value] of Object.entries(released.facts)) expect(await registry.readFact(name)).toBe(value);
     await registry.close();
     const after = new DatabaseSync(file);
-    expect(readPragma(after, 'user_version')).toBe(migrations.length);
+    expect(readPragma(after, 'user_version')).toBe(schemaSteps.length);
     after.close();
   });
 });
@@ -67,7 +68,7 @@ describe('a database in memory', () => {
     const second = open();
     for (const database of [first, second]) expect(schemaOf(database)).toEqual(schemaOf(migrated));
     expect(second.prepare('SELECT * FROM facts').all()).toEqual([]);
-    expect(readPragma(second, 'user_version')).toBe(migrations.length);
+    expect(readPragma(second, 'user_version')).toBe(schemaSteps.length);
     second.exec("INSERT INTO facts VALUES ('name', 'another')");
     expect(first.prepare('SELECT value FROM facts').all()).toEqual([{ value: 'value' }]);
     for (const database of [migrated, first, second]) database.close();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Registry } from '../../../../src/core/stores/registry.ts';
-import { openStores } from '../../../../src/storage/open-stores.ts';
+import { openStores } from '../../../_support/memory-stores.ts';
 import { backendConfig, describeRegistry, keyRecord, toolServerRecord } from '../../registry-contract.ts';
 import { temporaryFolders } from '../../temporary-folder.ts';
 
