@@ -28,13 +28,14 @@ it('stores chats of the console for each caller alone, and lists the newest firs
   await ada.call('PUT', '/two', { chat: chat('Second', { updated: 2_000, isPinned: true }) });
   expect((await ada.call('GET')).body).toEqual({
     is_stored: true,
+    owner: expect.any(String),
     data: [
       { id: 'two', title: 'Second', updated: 2_000, is_pinned: true, revision: 1 },
       { id: 'one', title: 'First', updated: 1_000, is_pinned: false, revision: 1 },
     ],
   });
   expect((await ada.call('GET', '/one')).body).toEqual({ id: 'one', revision: 1, chat: { id: 'one', ...chat('First') } });
-  expect((await bob.call('GET')).body).toEqual({ is_stored: true, data: [] });
+  expect((await bob.call('GET')).body).toEqual({ is_stored: true, owner: expect.any(String), data: [] });
   expect((await bob.call('GET', '/one')).status).toBe(404);
   expect((await bob.call('DELETE', '/one')).status).toBe(404);
   expect((await bob.call('PUT', '/one', { chat: chat('Mine') })).body).toEqual({ id: 'one', revision: 1 });
@@ -71,7 +72,7 @@ it('stores nothing unless CONSOLE_CHATS is set', async () => {
   await using app = await testApp({});
   const headers = { authorization: `Bearer ${app.startKey ?? ''}` };
   const list = await app.server.inject({ method: 'GET', url: '/api/console/chats', headers });
-  expect(list.json()).toEqual({ is_stored: false, data: [] });
+  expect(list.json()).toEqual({ is_stored: false, owner: expect.any(String), data: [] });
   const put = await app.server.inject({ method: 'PUT', url: '/api/console/chats/one', headers, payload: { chat: chat('First') } });
   expect([put.statusCode, put.json<{ error: { message: string } }>().error.message]).toEqual([
     404,

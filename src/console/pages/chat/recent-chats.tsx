@@ -1,12 +1,14 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
+import { mayAdminister } from '../../api/access.ts';
+import { identity } from '../../api/credential.ts';
 import { Button } from '../../parts/button.tsx';
 import { showError } from '../../parts/toasts.tsx';
 import { chatsWithPendingAnswer } from './state/pending-answers.ts';
 import { findChats, textsRevision } from './state/chat-texts.ts';
 import { groupChats } from './state/group-chats.ts';
-import { savedChats } from './state/saved-chats.ts';
+import { savedChats, syncSavedChats } from './state/saved-chats.ts';
 
 /** Chats that are shown at first, and those that are added at a time. */
 const pageSize = 60;
@@ -22,6 +24,7 @@ export function RecentChats(): JSX.Element | null {
     if (chatsWithPendingAnswer().length > 0)
       import('./state/open-chats.ts').then(({ resumePendingChats }) => resumePendingChats()).catch(showError);
   }, []);
+  useSync();
   const chats = savedChats.value;
   if (chats.length === 0) return null;
   const fitting = chats.filter(({ id }) => found === undefined || found.has(id));
@@ -72,6 +75,31 @@ function ChatLink({ id, title, current }: { id: string; title: string; current: 
       </span>
     </Link>
   );
+}
+
+const syncEveryMs = 60_000;
+/** The side bar and the drawer have the list. */
+let lastSync = { at: 0, caller: undefined as string | undefined };
+
+/** Chats on the server are looked for when the page opens, when a person returns to it, and every minute. */
+function useSync(): void {
+  const caller = identity.value;
+  useEffect(() => {
+    const sync = (): void => {
+      const now = Date.now();
+      if (document.visibilityState !== 'visible' || (lastSync.caller === caller && now - lastSync.at < 1_000)) return;
+      lastSync = { at: now, caller };
+      // Without a connection, the chats of this browser are there all the same.
+      void syncSavedChats().catch(() => undefined);
+    };
+    if (mayAdminister.value !== undefined) sync();
+    const timer = setInterval(sync, syncEveryMs);
+    document.addEventListener('visibilitychange', sync);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', sync);
+    };
+  }, [caller, mayAdminister.value === undefined]);
 }
 
 /** Undefined without a search. */

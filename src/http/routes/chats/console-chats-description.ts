@@ -12,7 +12,14 @@ export const consoleChatDescriptions = {
     tag: 'Stored chats',
     summary: 'List your chats of the console',
     answers: {
-      200: json('Yours, the newest first.', z.object({ is_stored: z.boolean().describe('`CONSOLE_CHATS`.'), data: z.array(listed) })),
+      200: json(
+        'Yours, the newest first.',
+        z.object({
+          is_stored: z.boolean().describe('`CONSOLE_CHATS`.'),
+          owner: z.string().describe('Tells your chats from those of others in the same browser.'),
+          data: z.array(listed),
+        }),
+      ),
     },
   },
   'GET /api/console/chats/export': {

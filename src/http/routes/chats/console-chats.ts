@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import { GatewayError } from '../../../core/errors.ts';
@@ -23,6 +24,7 @@ export const consoleChatRoutes: FastifyPluginAsync<ConsoleChatRouteOptions> = as
 
   app.get('/api/console/chats', async ({ caller }) => ({
     is_stored: isStoring,
+    owner: createHash('sha256').update(caller.id).digest('base64url').slice(0, 16),
     data: isStoring ? (await chats.list(caller.id)).map(toListed) : [],
   }));
 

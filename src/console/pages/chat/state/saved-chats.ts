@@ -5,6 +5,7 @@ import { onItemChanged, readList, writeItem } from '../../../storage/local-items
 import type { Chat } from './chat.ts';
 import { removeDraft } from './drafts.ts';
 import { removePendingAnswer } from './pending-answers.ts';
+import { deleteOnServer, noteChange, syncChats } from './server-chats.ts';
 
 /** The chats of this browser: a list of titles in `localStorage`, and each whole chat in IndexedDB. */
 
@@ -37,8 +38,11 @@ const otherTabs = new BroadcastChannel('toolwharf.chats');
 
 otherTabs.addEventListener('message', ({ data }: MessageEvent<string>) => void readText(data).catch(() => undefined));
 
-/** Calls the listener when another tab has saved a chat. */
+const listeners: ((id: string) => void)[] = [];
+
+/** Calls the listener when another tab or another browser has saved a chat. */
 export function onSavedElsewhere(listener: (id: string) => void): void {
+  listeners.push(listener);
   otherTabs.addEventListener('message', ({ data }: MessageEvent<string>) => listener(data));
 }
 
@@ -46,6 +50,27 @@ export function onSavedElsewhere(listener: (id: string) => void): void {
 export const loadChat = readChat;
 
 export async function saveChat(chat: Chat): Promise<void> {
+  await storeChat(chat);
+  noteChange(chat, localChats);
+}
+
+/** For `CONSOLE_CHATS`: brings the chats of this browser and those on the server together. */
+export function syncSavedChats(): Promise<void> {
+  return syncChats(localChats);
+}
+
+const localChats = {
+  async store(chat: Chat): Promise<void> {
+    await storeChat(chat);
+    for (const listener of listeners) listener(chat.id);
+  },
+  async remove(id: string): Promise<void> {
+    saveList(readSavedChats().filter((other) => other.id !== id));
+    await remove(id);
+  },
+};
+
+async function storeChat(chat: Chat): Promise<void> {
   const { id, title, updated, isPinned } = chat;
   const saved = { id, title, updated, ...(isPinned === true && { isPinned }) };
   const list = [saved, ...readSavedChats().filter((other) => other.id !== id)].toSorted((one, other) => other.updated - one.updated);
@@ -62,6 +87,7 @@ export async function deleteChat(id: string): Promise<void> {
   removeDraft(id);
   removePendingAnswer(id);
   await remove(id);
+  await deleteOnServer(id);
 }
 
 async function remove(id: string): Promise<void> {
