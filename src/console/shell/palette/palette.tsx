@@ -58,6 +58,7 @@ export function Palette({ onClose }: { onClose: () => void }): JSX.Element {
             id={optionId(entry)}
             class="palette-entry"
             role="option"
+            tabIndex={-1}
             aria-selected={entry === chosen}
             onClick={() => open(entry)}
           >

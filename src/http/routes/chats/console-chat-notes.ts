@@ -47,14 +47,14 @@ export class ConsoleChats {
   /** The newest first. */
   async list(callerId: string): Promise<ListedConsoleChat[]> {
     const text = await this.#store.find(noteId(callerId, undefined), this.#now());
-    return text === undefined ? [] : (parseExactly(text) as unknown as ListedConsoleChat[]);
+    return text === undefined ? [] : (parseExactly(text) as ListedConsoleChat[]);
   }
 
   /** @throws GatewayError `not_found` */
   async require(callerId: string, id: string): Promise<ConsoleChat> {
     const text = await this.#store.find(noteId(callerId, id), this.#now());
     if (text === undefined) throw new GatewayError('not_found', `You have no chat ${shownId(id)}.`);
-    return parseExactly(text) as unknown as ConsoleChat;
+    return parseExactly(text) as ConsoleChat;
   }
 
   /**
