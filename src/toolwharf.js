@@ -31,6 +31,10 @@ const commands = {
     does: 'ends with 0 if the gateway is healthy, otherwise with 1',
     run: () => import(`./cli/healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
   },
+  'copy-database': {
+    does: 'moves an installation to another database: copy-database <from> <to>',
+    run: (args) => import(`./cli/copy-database.${extension}`).then(({ runCopy }) => runCopy(args, process.env)),
+  },
   'time-server': {
     does: 'runs a tool server that knows the time, to try things with',
     run: () => import(`./cli/time-server.${extension}`).then(({ serveTime }) => serveTime(process.env)),
@@ -40,7 +44,7 @@ const commands = {
 const [name = 'serve', ...args] = process.argv.slice(2);
 if (['help', '--help', '-h'].includes(name)) {
   console.log('Usage: toolwharf [command]\n');
-  for (const [command, { does }] of Object.entries(commands)) console.log(`  ${command.padEnd(12)} ${does}`);
+  for (const [command, { does }] of Object.entries(commands)) console.log(`  ${command.padEnd(14)} ${does}`);
   console.log('\nSettings come from environment variables or toolwharf.yaml: see docs/configuration.md.');
   process.exit(0);
 }
@@ -49,7 +53,7 @@ if (['version', '--version', '-v'].includes(name)) {
   process.exit(0);
 }
 if (!Object.hasOwn(commands, name)) exitWith(2, `there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.`);
-if (args.length > 0 && name !== 'convert')
+if (args.length > 0 && !['convert', 'copy-database'].includes(name))
   exitWith(
     2,
     `${name} takes no arguments, but got "${args[0]}". Settings come from environment variables or toolwharf.yaml: see docs/configuration.md.`,

@@ -6,6 +6,7 @@ import type { SendOutbound } from '../core/outbound.ts';
 import { createServer } from '../http/create-server.ts';
 import type { ShownSetting } from '../http/routes/gateway/gateway.ts';
 import type { CatalogBackend } from '../models/catalog/catalog-backend.ts';
+import { AuditLog } from '../observability/audit-log.ts';
 import { createPrometheusMetrics, type PrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import { createUsageCounter, type UsageCounter } from '../observability/usage-counter.ts';
 import { createRateLimiter } from '../policy/rate-limits.ts';
@@ -15,6 +16,7 @@ import { createInProcessBus } from '../relay/bus.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { newId } from './app-context.ts';
 import { composeAccess } from './compose/compose-access.ts';
+import { composeAuthorization } from './compose/compose-authorization.ts';
 import { composeAdmin } from './compose/compose-admin.ts';
 import { composeApprovals } from './compose/compose-approvals.ts';
 import { composeChat } from './compose/compose-chat.ts';
@@ -28,6 +30,7 @@ import { createSignIns } from '../tools/credentials/sign-ins.ts';
 import { composeSockets } from './compose/compose-sockets.ts';
 import { composeStorage, type Storage } from './compose/compose-storage.ts';
 import type { Stores } from '../storage/open-stores.ts';
+import { composeTracing } from './compose/compose-tracing.ts';
 import { composeTools } from './compose/compose-tools.ts';
 import { createOfferChanges } from '../tools/catalog/offer-changes.ts';
 import type { Config } from './config/config.ts';
@@ -81,9 +84,11 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const metrics = createPrometheusMetrics();
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server), metrics });
   const { send, keySet } = egress;
+  const tracing = await composeTracing(context, send);
   const changes = createOfferChanges();
   const storage = composeStorage(context, { stores: parts.stores, send, changes });
   const { registry, presets } = storage;
+  const audit = new AuditLog({ store: storage.audit, now, logger });
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
@@ -110,12 +115,18 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     callBrowser: relay.callBrowser,
     gatewayId,
     changes,
+    audit,
   });
   storage.owners.onDeleted(tools.forgetAllOf);
   storage.owners.onDeleted((ownerId) => lessons.forgetAllOf(ownerId));
   const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
   const connections = { credentials: tools.credentials, signIns };
-  const approvals = await composeApprovals(context, { storage, sendElicitation: relay.sendElicitation, connections: () => connections });
+  const approvals = await composeApprovals(context, {
+    storage,
+    audit,
+    sendElicitation: relay.sendElicitation,
+    connections: () => connections,
+  });
   const services = composeChat(context, { storage, models, tools: tools.catalog, approvals, extensions });
 
   // Runs, who may start them, and HTTP.
@@ -127,6 +138,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     relay,
     credentials: tools.credentials,
     metrics: countingBoth(metrics, usage),
+    tracing,
+    audit,
   });
   const { endAllOf } = runs;
   const { runLog } = approvals;
@@ -143,10 +156,25 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     onOpened,
   });
   const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
+  const authorization = composeAuthorization(context, { ...access, storage, send, onPerson: usage.notePerson });
+  const { clientTokens } = authorization;
   const limiter = createRateLimiter({ now, elapsed, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
-  const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
+  const server = await createServer({
+    logger,
+    authenticator,
+    clientTokens,
+    limiter,
+    metrics,
+    audit,
+    tracing,
+    bodyLimitBytes,
+    corsOrigins,
+    stallMs,
+    now,
+    newId,
+  });
   observeState(metrics, { runs: runs.runs, relay, storage, now });
   const { settings = [], unknownVariables = [] } = parts;
   const examine = createExaminer({
@@ -172,6 +200,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     tools,
     signIns,
     logins,
+    authorization,
     relay,
     limiter,
     metrics,
@@ -191,6 +220,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     warnAtStart({ config, unknownVariables, registry, models, backends: storage.backends }, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
+    void audit.prune().catch(() => undefined);
     void usage.load();
   });
 
@@ -202,10 +232,12 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     async close() {
       await runs.drain();
       access.close();
+      authorization.close();
       await tools.close();
       await extensions.close();
       await relay.close();
       await server.close();
+      await tracing?.close();
       await runLog.close();
       await usage.close();
       await bus.close();

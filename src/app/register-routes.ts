@@ -11,9 +11,13 @@ import { openingCompactions } from '../http/dialects/responses/stored/compaction
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
 import { approvalPageRoutes } from '../http/routes/runs/approval-page.ts';
 import { approvalRoutes } from '../http/routes/runs/approvals.ts';
+import { auditRoutes } from '../http/routes/gateway/audit.ts';
 import { chatRoutes, createAnswerRequest, createClientOf } from '../http/routes/chats/chat.ts';
 import { compactRoute } from '../http/routes/chats/compact.ts';
 import { clientMetadata } from '../tools/credentials/oauth/client-addresses.ts';
+import { authorizationServerRoutes } from '../http/routes/access/authorization-server.ts';
+import { clientRoutes } from '../http/routes/access/clients.ts';
+import { consentRoutes } from '../http/routes/access/consent.ts';
 import { oauthCallbackRoutes } from '../http/routes/access/oauth-callback.ts';
 import { connectPageRoutes } from '../http/routes/access/connect-page.ts';
 import { credentialRoutes, othersCredentialRoutes } from '../http/routes/access/credentials.ts';
@@ -50,6 +54,7 @@ import { connectionSchema } from '../storage/connection-schema.ts';
 import { presetSchema, toPresetWire } from '../storage/preset-schema.ts';
 import type { AppContext } from './app-context.ts';
 import type { Access } from './compose/compose-access.ts';
+import type { Authorization } from './compose/compose-authorization.ts';
 import type { Admin } from './compose/compose-admin.ts';
 import type { Models } from './compose/compose-models.ts';
 import type { Runs } from './compose/compose-runs.ts';
@@ -66,6 +71,7 @@ interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access, Sockets {
   admin: Admin;
   signIns: SignIns;
   logins: Logins | undefined;
+  authorization: Authorization;
   relay: BrowserRelay;
   limiter: RateLimiter;
   metrics: PrometheusMetrics;
@@ -99,6 +105,7 @@ async function registerGateway(app: FastifyInstance, parts: RouteParts): Promise
   await descriptionRoutes(app, { version, schemas: { backend: backendShape, connection: connectionSchema, preset: presetSchema } });
   await doctorRoute(app, { examine: parts.examine });
   await metricsRoute(app, { metrics: parts.metrics });
+  await auditRoutes(app, { audit: storage.audit, now: context.now });
   await usageRoutes(app, { usage: storage.usage, flush: usage.flush, deletePerson: parts.deletePerson, now: context.now });
 }
 
@@ -189,6 +196,8 @@ async function registerTools(app: FastifyInstance, parts: RouteParts): Promise<v
     now: context.now,
     allowedOrigins,
     publicUrl,
+    challenge: parts.authorization.challenge,
+    openAnswers: parts.authorization.openAnswers,
     onDeleted: storage.owners.onDeleted,
   });
   await toolServerRoutes(app, { admin: admin.toolServers, inspector });
@@ -210,5 +219,17 @@ async function registerAccess(app: FastifyInstance, parts: RouteParts): Promise<
     clientMetadata: (issuerMark) => (publicUrl?.startsWith('https:') === true ? clientMetadata(publicUrl, issuerMark) : undefined),
   });
   await app.register(connectPageRoutes, { signIns, callers, logins, publicUrl });
+  await registerAuthorization(app, parts);
   await keyRoutes(app, { keys, hasFixedKey: config.adminKey !== undefined, now });
+}
+
+/** OAuth at `/mcp`. */
+async function registerAuthorization(app: FastifyInstance, parts: RouteParts): Promise<void> {
+  const { context, storage, authenticator: callers, authorization, logins } = parts;
+  const { now, config } = context;
+  const { publicUrl, mcpOauthIssuer: foreignIssuer } = config;
+  const shared = { ...authorization, publicUrl, foreignIssuer, store: storage.grants, now };
+  await app.register(authorizationServerRoutes, shared);
+  await app.register(consentRoutes, { ...shared, callers, logins });
+  await clientRoutes(app, shared);
 }

@@ -41,7 +41,8 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const leftBehind: Finding[] = [];
   addEnvFile(environment, readTextFile);
   const config = readConfig(environment, readTextFile);
-  await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
+  if (config.databaseUrl.startsWith('sqlite:'))
+    await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
   // As in the gateway: an unhandled rejection or exception of a module must not end the process.
   guardProcess(config, {
     error: ({ err, connection = 'a module', module = connection }, message) =>

@@ -1,17 +1,12 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
-import { checkDatabase } from '../app/check-database.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile, type Config } from '../app/config/config.ts';
 import { listSettings } from '../app/config/read-settings.ts';
 import { findUnknownVariables } from '../app/config/unknown-variables.ts';
+import { openDatabase } from '../app/open-database.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
-import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';
-import { databaseFile } from '../storage/sqlite/connection/open-database.ts';
-import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
-import { loadSecret } from '../storage/secrets/secret-file.ts';
-import { createStores } from '../storage/open-stores.ts';
-import { openSqlite } from '../storage/sqlite/sqlite-database.ts';
+import { openDataFolder } from '../storage/data-folder.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/open-mode.ts';
 import { openLogger, type Logger } from '../observability/logger.ts';
@@ -20,8 +15,6 @@ import { guardProcess } from './guard-process.ts';
 import { shrinkAtRest } from './shrink-at-rest.ts';
 import { version } from '../app/version.ts';
 
-/** Every chat reads the registry. Changes by another process become visible after this delay. */
-const registryCacheMs = 200;
 /**
  * Connections that the system may hold until they are accepted, up to its own limit (net.core.somaxconn on Linux), which is above Node's 511: after a
  * restart all clients connect at once.
@@ -36,17 +29,15 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, readTextFile, process.stdout.isTTY);
   const logger = await openLogger({ level: config.logLevel, format: config.logFormat });
   if (envFile !== undefined) logger.info({ file: envFile }, `settings of ${envFile} apply unless the environment sets them`);
-  const file = databaseFile(config.databaseUrl);
-  // Before anything is read or created there.
-  await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: file });
-  const dataFolder = openDataFolder(config.dataDir);
-  if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
-  const secret = loadSecret(config.dataDir, config.secret);
-  const database = openSqlite({ file, now: Date.now });
-  const stores = createStores(database, { secret, cacheMs: registryCacheMs });
-  await database.requireUsable();
-  await database.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be written'));
-  const releaseDatabase = lockDatabase(file);
+  let dataFolder: ReturnType<typeof openDataFolder> | undefined;
+  const { stores, secret, ...database } = await openDatabase(config, {
+    log: logger,
+    openFolder() {
+      dataFolder = openDataFolder(config.dataDir);
+      if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
+    },
+    onLost: () => process.exit(1),
+  });
   const registry = await openRegistry(config, stores.registry, logger);
   const settings = listSettings(environment, readConfigFile(environment, readTextFile));
   let address = '';
@@ -79,15 +70,15 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);
   else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
-  database.checkAfterKill(checkDatabase).catch((error: unknown) => logger.error({ err: error }, 'not ready: the database cannot be used'));
+  database.checkLater();
   shrinkAtRest();
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');
     else logger.info({ signal }, 'shutting down: running answers may finish');
     await app.close();
     await registry.close();
-    releaseDatabase();
-    dataFolder.release();
+    await database.release();
+    dataFolder?.release();
   });
 }
 

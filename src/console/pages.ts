@@ -35,6 +35,13 @@ export const pages: readonly ConsolePage[] = [
     load: async () => ({ Page: (await import('./pages/accounts/accounts-page.tsx')).AccountsPage }),
   },
   {
+    path: '/console/programs',
+    title: 'Connected programs',
+    icon: 'link',
+    group: 'use',
+    load: async () => ({ Page: (await import('./pages/programs/programs-page.tsx')).ProgramsPage }),
+  },
+  {
     path: '/console/presets',
     title: 'Presets',
     icon: 'preset',
@@ -55,6 +62,14 @@ export const pages: readonly ConsolePage[] = [
     icon: 'chart',
     group: 'run',
     load: async () => ({ Page: (await import('./pages/usage/usage-page.tsx')).UsagePage }),
+  },
+  {
+    path: '/console/audit',
+    title: 'Audit',
+    icon: 'eye',
+    group: 'run',
+    isForAdministrators: true,
+    load: async () => ({ Page: (await import('./pages/audit/audit-page.tsx')).AuditPage }),
   },
   {
     path: '/console/health',

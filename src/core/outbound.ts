@@ -9,6 +9,12 @@ export type Trust =
   | { kind: 'linked'; from: string }
   | { kind: 'request'; mayReachPrivate: boolean };
 
+/** W3C Trace Context, as headers or as fields of a message. */
+export interface TraceHeaders {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
 export interface OutboundRequest {
   method: string;
   /** Absolute, `http:` or `https:`, without user information. */
@@ -20,6 +26,8 @@ export interface OutboundRequest {
   sessionUser?: string | undefined;
   /** Id of the caller for whom it is sent: callers take turns where requests wait for a connection. Absent: it is the gateway's own. */
   caller?: string | undefined;
+  /** Sent as headers, unless `headers` has its own. */
+  trace?: TraceHeaders | undefined;
   trust: Trust;
   signal: AbortSignal;
   /** From the call to the response's headers, the wait for a free connection included. */

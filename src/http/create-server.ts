@@ -1,19 +1,27 @@
 import cors from '@fastify/cors';
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Metrics } from '../core/runs/metrics.ts';
+import type { Audit } from '../core/audit.ts';
+import type { Tracing } from '../core/runs/trace.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import type { Authenticator } from './auth/authenticate.ts';
+import { auditChanges } from './audit-changes.ts';
+import type { ClientTokens } from './auth/client-tokens.ts';
 import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';
 import { installJsonBodies } from './body/json-bodies.ts';
 import { loggedPath } from './logged-path.ts';
+import { traceRequests } from './trace-requests.ts';
 import { installErrorHandling, noSniffing, sendMalformedRequest, sendMalformedUrl } from './errors/error-handler.ts';
 
 interface ServerOptions {
   logger: FastifyBaseLogger;
   authenticator: Authenticator;
+  clientTokens: ClientTokens | undefined;
   limiter: RateLimiter;
   metrics: Pick<Metrics, 'countRequest'>;
+  audit: Audit;
+  tracing?: Pick<Tracing, 'beginRequest'> | undefined;
   bodyLimitBytes: number;
   corsOrigins: readonly string[];
   /** How long a client may read nothing of its answer. */
@@ -35,7 +43,8 @@ function withoutLongPath(url: string): string {
 
 /** Creates Fastify with everything that runs before the routes: body limits, errors, CORS, and the guard, in this order. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId } = options;
+  const { logger, authenticator, clientTokens, limiter, metrics, audit, tracing, bodyLimitBytes, corsOrigins, stallMs, now, newId } =
+    options;
   const server = fastify({
     loggerInstance: logger,
     bodyLimit: bodyLimitBytes,
@@ -60,6 +69,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.server.prependListener('request', (_request, answer) => {
     answer.once('prefinish', () => answer.socket?.setTimeout(stallMs));
   });
+  if (tracing !== undefined) traceRequests(server, tracing);
   // For every answer, streams and errors included: no browser guesses a type that would make a script of somebody's text.
   server.addHook('onRequest', (_request, reply, done) => {
     reply.header(...noSniffing);
@@ -78,7 +88,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       exposedHeaders: ['x-toolwharf-run-id', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
     });
-  installGuard(server, { authenticator, now });
+  installGuard(server, { authenticator, clientTokens, now });
+  auditChanges(server, audit);
   installCallerLimits(server, limiter);
   return server;
 }

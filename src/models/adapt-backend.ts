@@ -27,6 +27,8 @@ export interface BackendForm {
   isProfileStated?: boolean;
   /** How it is asked for structured output. Default: as OpenAI is. */
   forms?: FormDialect;
+  /** As in `ModelBackend`. */
+  provider?: string;
 }
 
 /** All remedies, in the order in which they are tried and in which their changes are made. */
@@ -66,5 +68,5 @@ export function adaptBackend(
   // OpenAI's profile is its strict form, which is the caller's to ask for.
   const convertsCallers = isProfileStated && profile !== 'plain' && profile !== 'openai';
   const converting = convertOffer(constrainOutput(backend, forms), profile, convertsCallers ? 'profile' : undefined);
-  return applyRemedies(converting, remediesFor(form, convertsCallers), lessonsOf);
+  return applyRemedies(converting, remediesFor(form, convertsCallers), { lessonsOf, provider: form.provider });
 }

@@ -5,6 +5,7 @@ import type { ToolCallScope } from '../chat/tool-calls/tool-call-scope.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import type { MakeConnectLink, PendingConnect } from '../core/user-input/connect.ts';
 import type { AskClient } from '../core/user-input/elicitation.ts';
+import type { Tracing } from '../core/runs/trace.ts';
 import { GatewayError, shownId } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
@@ -60,6 +61,7 @@ interface InvokeOptions {
   /** Shared by all calls of all runs, as in a chat: hooks, the result cache, and the log of masked exceptions. */
   runtime?: ChatServices['runtime'];
   metrics?: Pick<Metrics, 'countCall' | 'countToolUse'>;
+  tracing?: Pick<Tracing, 'beginCall'> | undefined;
   now: () => number;
 }
 
@@ -71,6 +73,7 @@ export function createInvokeFunction({
   makeConnectLink,
   runtime,
   metrics,
+  tracing,
   now,
 }: InvokeOptions): InvokeFunction {
   async function invoke(
@@ -96,20 +99,17 @@ export function createInvokeFunction({
     if (tool === undefined) return { id, name: id.slice(id.indexOf('/') + 1), outcome: unavailable(offer), durationMs: 0 };
     const { spec, label } = tool;
     const call = { id: makeCallId(), name: spec.name, arguments: JSON.stringify(args) };
-    const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
+    const trace = tracing?.beginCall({ callId: call.id, tool: spec.name, server: tool.server, readHeader });
+    const settings = { ...runtime, run: { ...run, trace }, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
     const { outcome, durationMs, notices } = await runToolCall(prepared, settings, { emit }).finally(() => {
       const { spent } = tokens;
       const isUsed = (spent.usage ?? spent.estimated ?? spent.fallbacks) !== undefined;
       if (isUsed) metrics?.countToolUse({ caller, model: id.replace(/^preset:/, ''), ...spent });
     });
-    metrics?.countCall({
-      caller,
-      server: tool.server,
-      tool: spec.name,
-      code: outcome.type === 'error' ? outcome.code : undefined,
-      durationMs,
-    });
+    const code = outcome.type === 'error' ? outcome.code : undefined;
+    trace?.end(code);
+    metrics?.countCall({ caller, server: tool.server, tool: spec.name, code, durationMs });
     signal.throwIfAborted();
     const needed = outcome.type === 'error' ? outcome.connect : undefined;
     const url = needed && (await makeConnectLink(caller, needed.server, address?.()));

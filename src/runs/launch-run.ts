@@ -1,6 +1,7 @@
 import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat/chat.ts';
-import { endCauseOf } from '../core/runs/end-cause.ts';
+import { endCauseOf, isEndedByGateway } from '../core/runs/end-cause.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
+import type { Tracing } from '../core/runs/trace.ts';
 import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { RunRepeat } from '../core/runs/run-repeat.ts';
@@ -37,6 +38,7 @@ export interface LaunchServices {
   /** Sends the events of an HTTP chat to the websocket session that it names. */
   sessionEvents?: SessionEvents | undefined;
   metrics?: Metrics | undefined;
+  tracing?: Tracing | undefined;
 }
 
 /** The table of active runs, which gets the entry that `launchRun` returns. */
@@ -49,7 +51,7 @@ interface RunTable {
 /** Makes the run ready to be streamed. */
 export function launchRun(
   { runId, request, asked = request, who, recorder, transcript, suspensionWith, repeatWith, model, size, earlier, resumed }: RunToLaunch,
-  { services, sessionEvents, metrics }: LaunchServices,
+  { services, sessionEvents, metrics, tracing }: LaunchServices,
   table: RunTable,
 ): { entry: RunningRun; started: StartedRun } {
   const { caller, controller, readHeader, address = () => request.reply?.address } = who;
@@ -61,7 +63,8 @@ export function launchRun(
   const suspension = suspensionWith({ sources, transcript });
   const repeat = repeatWith?.({ sources, transcript });
   const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
-  const modelRequests = stats.counting(recorder.modelRequests);
+  const trace = tracing?.beginRun({ runId, chatId, model, messages: request.messages, readHeader, earlier });
+  const modelRequests = stats.counting(trace === undefined ? recorder.modelRequests : trace.tracing(recorder.modelRequests));
   const thoughts = new RunThoughts(services.thoughtSeals, caller.id, model);
   const run: RunContext = {
     runId,
@@ -79,6 +82,7 @@ export function launchRun(
     suspension,
     repeat,
     transcript,
+    trace,
     modelRequests,
     thoughts,
     hold: (characters) => table.hold(entry, characters),
@@ -92,16 +96,20 @@ export function launchRun(
     stats.note(event);
     if (event.type === 'run-event') {
       session?.send(event.event);
+      trace?.note(event.event);
       thoughts.note(event.event);
     }
     if (event.type === 'source' && (suspension ?? repeat) !== undefined) sources.push(event.source);
   }
 
   function onFailure(error: unknown): Promise<void> | undefined {
+    if (repeat === undefined || suspension?.isSuspended === true) return undefined;
+    // Its tasks go on.
+    if (isEndedByGateway(signal)) return repeat.keep();
     const cause = endCauseOf(error, signal);
     // Nobody repeats a request that they have cancelled or left.
     const mayComeAgain = cause.type === 'error' && cause.error.code !== 'run_cancelled';
-    return mayComeAgain && suspension?.isSuspended !== true ? repeat?.keep() : undefined;
+    return repeat.forgetTasks().then(() => (mayComeAgain ? repeat.keep() : undefined));
   }
 
   function onRunEnd(ending: RunEnding): void {
@@ -112,6 +120,7 @@ export function launchRun(
     const logged: RunEnding = isSuspended && !isAbandoned ? { status: 'waiting' } : actual;
     stats.end(logged);
     recorder.end(logged);
+    trace?.end(logged);
     session?.end(actual);
     if (isAbandoned) void suspension.abandon().then(() => table.onEnd(entry));
     else table.onEnd(entry);

@@ -100,9 +100,9 @@ export class RunStats {
   counting(log: ModelRequestLog | undefined): ModelRequestLog {
     const counted = this.#tokens.counting(log);
     return {
-      begin: (data, sent) => {
+      begin: (data, sent, provider) => {
         this.#rounds += 1;
-        return counted.begin(data, sent);
+        return counted.begin(data, sent, provider);
       },
     };
   }

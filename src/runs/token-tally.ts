@@ -1,6 +1,7 @@
 import type { ChatEvent, Usage } from '../core/chat/chat.ts';
 import type { SpentTokens } from '../core/runs/metrics.ts';
 import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../core/models/model-request-log.ts';
+import type { TraceHeaders } from '../core/outbound.ts';
 import { estimateTokens } from '../shared/text/estimate-tokens.ts';
 import { addUsage } from '../core/chat/usage.ts';
 
@@ -30,7 +31,7 @@ export class TokenTally {
 
   /** Wraps the log of model requests. */
   counting(log?: ModelRequestLog): ModelRequestLog {
-    return { begin: (data, sent) => new CountedAnswer(this.#tokensOf(sent), sent, log?.begin(data, sent)) };
+    return { begin: (data, sent, provider) => new CountedAnswer(this.#tokensOf(sent), sent, log?.begin(data, sent, provider)) };
   }
 
   #tokensOf({ fallback }: SentPrompt): Tokens {
@@ -57,6 +58,10 @@ class CountedAnswer implements AnswerLog {
     this.#tokens = tokens;
     this.#sent = sent;
     this.#log = log;
+  }
+
+  get trace(): TraceHeaders | undefined {
+    return this.#log?.trace;
   }
 
   note(event: ChatEvent): void {

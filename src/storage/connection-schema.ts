@@ -4,6 +4,7 @@ import { approvalsByName, blocksByName } from '../shared/text/name-pattern.ts';
 import { longestTimerMs } from '../shared/async/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { whyNotForwarded } from '../core/chat/request-headers.ts';
+import { isPrivateKey, readPrivateKey } from '../shared/secrets/private-key.ts';
 import { headerName } from '../shared/text/header-name.ts';
 
 /** Of a connection, of its `config` and of its `info`, each: every value may have to be encrypted separately. */
@@ -26,6 +27,13 @@ const maxForwardedHeaders = 50;
 /** A line break in a header's value would start another header. */
 const oneLine = z.string().regex(/^[^\r\n\0]*$/, 'must be one line of text');
 const text = z.string().max(10_000).nullish();
+
+/** A password, or a private key, which in PEM has several lines. */
+const clientSecret = z
+  .string()
+  .max(10_000)
+  .refine((value) => isPrivateKey(value) || oneLine.safeParse(value).success, 'must be one line of text, or a private key in PEM')
+  .refine((value) => !isPrivateKey(value) || readPrivateKey(value) !== undefined, 'is a private key that cannot be read');
 
 /** HTML forms send `null` or an empty string for "not set". */
 const optionalLine = oneLine.max(10_000).nullish();
@@ -133,7 +141,7 @@ const authorizeParameters = z
 const oauth = z
   .strictObject({
     client_id: optionalLine,
-    client_secret: optionalLine,
+    client_secret: clientSecret.nullish(),
     scopes: z
       .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,1000}$/, 'must be a scope, without spaces and quotes'))
       .max(100)
@@ -152,6 +160,7 @@ const oauth = z
       if (!secret) refuse('client_secret', 'is needed with grant "client_credentials": register the gateway at the authorization server');
       return;
     }
+    if (secret && isPrivateKey(secret)) refuse('client_secret', 'is a private key, which only grant "client_credentials" uses');
     if (authorize && !token) refuse('token_url', 'is needed with authorize_url');
     if (token && !authorize) refuse('authorize_url', 'is needed with token_url');
   });

@@ -1,7 +1,10 @@
+import type { AuditStore } from '../core/stores/audit-store.ts';
 import type { ChatStore } from '../core/stores/chat-store.ts';
 import type { CredentialStore } from '../core/sign-in/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
+import type { GrantStore } from '../core/stores/grant-store.ts';
 import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
+import { withoutPerson } from '../core/callers/caller.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import type { ResponseStore } from '../core/stores/response-store.ts';
 import type { RunStore } from '../core/runs/run-log.ts';
@@ -20,7 +23,9 @@ export interface OwnedStores {
   responses: ResponseStore;
   credentials: CredentialStore;
   signIns: SignInStore;
+  grants: GrantStore;
   usage: UsageStore;
+  audit: AuditStore;
 }
 
 /** Deletes the data of a key and its people, or of one person, while their requests may still be running. */
@@ -41,7 +46,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     ...store,
     save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
-  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = stores;
+  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, grants, usage, audit } = stores;
 
   return {
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
@@ -79,6 +84,13 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
         await signIns.add(signIn, bounds);
       },
     },
+    grants: {
+      ...grants,
+      async save(record, bounds) {
+        owners.requireOpen(record.ownerId);
+        return grants.save(record, bounds);
+      },
+    },
     usage: {
       ...usage,
       add: (counts, people) =>
@@ -86,6 +98,10 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
           counts.map((count) => (isClosed(personCallerId(count.keyId, count.personId)) ? { ...count, personId: '' } : count)),
           people.filter(({ keyId, id }) => !isClosed(personCallerId(keyId, id))),
         ),
+    },
+    audit: {
+      ...audit,
+      add: (entry) => audit.add(isClosed(entry.callerId) ? { ...entry, callerId: withoutPerson({ id: entry.callerId }) } : entry),
     },
     owners,
   };
@@ -122,8 +138,8 @@ class DeletableOwners implements Owners {
 
   async deleteAllOf(ownerId: string): Promise<boolean> {
     for (const forget of this.#listeners) forget(ownerId);
-    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = this.#stores;
-    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns];
+    const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, grants, usage, audit } = this.#stores;
+    const all = [runs, waitingRuns, ...Object.values(noteStores), fallbackNotes, chats, responses, credentials, signIns, grants, audit];
     const [isKnown] = await Promise.all([usage.deleteAllOf(ownerId), ...all.map((store) => store.deleteAllOf(ownerId))]);
     return isKnown;
   }

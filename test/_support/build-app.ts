@@ -55,9 +55,23 @@ export interface TestStores extends Partial<Omit<Stores, 'noteStores' | 'databas
 }
 
 function fillStores({ requireWritable, ...given }: TestStores & Pick<Partial<AppParts>, 'now'>, config: Config): Stores {
-  const { now = Date.now, registry, runs, waitingRuns, noteStores, chats, responses, credentials, oauthClients, signIns, usage } = given;
+  const {
+    now = Date.now,
+    registry,
+    runs,
+    waitingRuns,
+    noteStores,
+    chats,
+    responses,
+    credentials,
+    oauthClients,
+    signIns,
+    grants,
+    usage,
+    audit,
+  } = given;
   const stores = createMemoryStores({ secret: 'a secret of tests', now });
-  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, usage });
+  const brought = withoutUndefined({ runs, waitingRuns, chats, responses, credentials, oauthClients, signIns, grants, usage, audit });
   return {
     ...stores,
     ...brought,

@@ -5,6 +5,7 @@ import type { Caller } from '../../src/core/callers/caller.ts';
 import type { NoteStore, NoteKind } from '../../src/core/stores/note-store.ts';
 import type { ChatStore } from '../../src/core/stores/chat-store.ts';
 import type { ResponseStore } from '../../src/core/stores/response-store.ts';
+import type { GrantStore } from '../../src/core/stores/grant-store.ts';
 import type { SignInStore } from '../../src/core/stores/sign-in-store.ts';
 import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json/json.ts';
@@ -25,6 +26,7 @@ import { migrate } from '../../src/storage/sqlite/connection/migrate.ts';
 import { createNoteStore } from '../../src/storage/sql/notes.ts';
 import { createChatStore, storedChatsCharacters } from '../../src/storage/sql/chats.ts';
 import { createResponseStore, storedResponsesCharacters } from '../../src/storage/sql/responses.ts';
+import { createGrantStore } from '../../src/storage/sql/grants.ts';
 import { createRunStore } from '../../src/storage/sql/runs.ts';
 import { createSignInStore } from '../../src/storage/sql/sign-ins.ts';
 import { createWaitingRunStore } from '../../src/storage/sql/waiting-runs/waiting-runs.ts';
@@ -42,11 +44,13 @@ import { testNote } from '../storage/note-store-contract.ts';
 import { storedChat } from '../storage/chat-store-contract.ts';
 import { storedResponse } from '../storage/response-store-contract.ts';
 import { keptRun } from '../storage/run-store-contract.ts';
+import { testGrant } from '../storage/grant-store-contract.ts';
 import { testSignIn } from '../storage/sign-in-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.ts';
 import { continuationsLimit } from '../../src/chat/suspend/continuations.ts';
 import { chatConfigs } from '../../src/chat/config/chat-configs.ts';
+import { grants, registeredClients } from '../../src/http/authorization-server/grant-bounds.ts';
 import { mcpSessions } from '../../src/http/mcp/mcp-sessions.ts';
 import { conversationsLimit } from '../../src/http/dialects/socket/kept-conversations.ts';
 import { recordedPrompts } from '../../src/observability/prompt-log.ts';
@@ -127,6 +131,15 @@ function signIns(store: SignInStore): OpenedStore {
     count: 2 * few,
     put: (callerId, number) => store.add(testSignIn({ id: idOf(callerId, number), callerId }), bounds),
     has: async (owner, number) => (await store.find(idOf(owner, number), 1)) !== undefined,
+  };
+}
+
+function grantsOf(store: GrantStore, kind: 'client' | 'grant'): OpenedStore {
+  const bounds = { time: 0, max: few, maxOfOwner: 1_000 };
+  return {
+    count: 2 * few,
+    put: (ownerId, number) => store.save(testGrant({ kind, id: idOf(ownerId, number), ownerId, grantId: '' }), bounds),
+    has: async (owner, number) => (await store.find(kind, idOf(owner, number), 1)) !== undefined,
   };
 }
 
@@ -298,6 +311,17 @@ const rows: StoreRow[] = [
     limit: signInsLimit,
     table: 'sign_ins',
     open: () => signIns(createSignInStore(connect(), 'secret')),
+  },
+  {
+    store: 'programs that have registered',
+    limit: registeredClients,
+    table: 'grant_records',
+    open: () => grantsOf(createGrantStore(connect(), { secret: 'secret', now: () => 0 }), 'client'),
+  },
+  {
+    store: 'consents to programs',
+    limit: grants,
+    open: () => grantsOf(createGrantStore(connect(), { secret: 'secret', now: () => 0 }), 'grant'),
   },
   { store: 'what refusals of backends taught', limit: rememberedLessons, open: lessons },
   { store: 'counts of requests', limit: undefined, open: requestCounts },

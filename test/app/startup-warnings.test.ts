@@ -96,6 +96,13 @@ it('a start warns of variables with the prefix that are no settings, which chang
   expect(app.logLines.join('')).not.toContain('CANARY');
 });
 
+it.each([
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_BSP_MAX_QUEUE_SIZE: '9' }, ['OTEL_BSP_MAX_QUEUE_SIZE']],
+  [{ OTEL_BSP_MAX_QUEUE_SIZE: '9' }, []],
+])('warns of variables of OpenTelemetry that have no effect only if there is a collector: %j', (environment, names) => {
+  expect(findUnknownVariables(environment)).toEqual(names);
+});
+
 it('a start says of each backend in one line what came of it', async () => {
   const list = { object: 'list', data: [{ id: 'one' }, { id: 'two' }] };
   const { send } = scriptedSend({

@@ -16,7 +16,7 @@ export interface StartedScenario {
   name: string;
   /** Of the MCP server of the scenario. */
   serverUrl: string;
-  context: { client_id?: string; client_secret?: string; toolCalls?: { name: string; arguments: JsonObject }[] };
+  context: { client_id?: string; client_secret?: string; private_key_pem?: string; toolCalls?: { name: string; arguments: JsonObject }[] };
 }
 
 /**
@@ -51,7 +51,10 @@ export async function driveGateway(
   }
 }
 
-function authOf(name: string, { client_id: clientId, client_secret: clientSecret }: StartedScenario['context']): JsonObject {
+function authOf(
+  name: string,
+  { client_id: clientId, private_key_pem: key, client_secret: clientSecret = key }: StartedScenario['context'],
+): JsonObject {
   if (!name.startsWith('auth/')) return {};
   const oauth = {
     ...(clientId !== undefined && { client_id: clientId }),

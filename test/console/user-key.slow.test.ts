@@ -26,7 +26,7 @@ describeInChromium('a user’s key', () => {
     const { page } = await openAsUser('/');
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
-    expect(await links.allInnerTexts()).toEqual(['Runs', 'Your accounts', 'Presets', 'Usage']);
+    expect(await links.allInnerTexts()).toEqual(['Runs', 'Your accounts', 'Connected programs', 'Presets', 'Usage']);
 
     await using open = await freshGateway();
     await using it = await openPage(open.url);

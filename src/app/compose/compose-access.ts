@@ -2,6 +2,7 @@ import { createApiKeys, type ApiKeys } from '../../admin/api-keys.ts';
 import { createKeyText, derivePepper } from '../../admin/derive-key-hash.ts';
 import { createAuthenticator, type Authenticator } from '../../http/auth/authenticate.ts';
 import { isLoopbackName } from '../../http/auth/open-mode.ts';
+import { mcpResource } from '../../http/authorization-server/addresses.ts';
 import { createExpiryWatch } from '../../http/auth/watch-expiry.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';
@@ -20,6 +21,8 @@ export interface Access {
   startKey: string | undefined;
   /** Undefined without `auth.oidc`. */
   tokenCallers: OidcCallers | undefined;
+  /** Those of `MCP_OAUTH_ISSUER`, for `/mcp`. */
+  foreignCallers: OidcCallers | undefined;
   close(): void;
 }
 
@@ -55,6 +58,7 @@ export function composeAccess(
   });
   const verifier = createTokenVerifier({ send, now });
   const tokenCallers = oidcSettings && createOidcCallers({ settings: oidcSettings, verifier, now });
+  const foreignCallers = composeForeignCallers(config, { verifier, now });
   const authenticator = createAuthenticator({
     registry,
     adminKey: config.adminKey,
@@ -67,6 +71,7 @@ export function composeAccess(
     onExpiring: expiry.watch,
     personTokens: createPersonTokens({ verifier, now }),
     oidc: tokenCallers,
+    foreign: foreignCallers,
     onPerson,
   });
   const keys = createApiKeys({
@@ -83,5 +88,15 @@ export function composeAccess(
     deleteAllOf: deleteAllOfKey,
     closeSessionsOf,
   });
-  return { authenticator, keys, startKey, tokenCallers, close: expiry.close };
+  return { authenticator, keys, startKey, tokenCallers, foreignCallers, close: expiry.close };
+}
+
+/** Their tokens are for `/mcp` only, and never make an administrator. */
+function composeForeignCallers(
+  { mcpOauthIssuer: issuer, publicUrl, oidc }: AppContext['config'],
+  parts: Omit<Parameters<typeof createOidcCallers>[0], 'settings'>,
+): OidcCallers | undefined {
+  if (issuer === undefined || publicUrl === undefined) return undefined;
+  const limits = oidc?.limits;
+  return createOidcCallers({ ...parts, settings: { issuer, audience: mcpResource(publicUrl), ...(limits && { limits }) } });
 }

@@ -1,5 +1,6 @@
 import type { ChatServices } from '../../chat/loop/prepared-chat.ts';
 import { objectionTo } from '../../chat/tool-calls/prepare-tool-call.ts';
+import type { Audit } from '../../core/audit.ts';
 import type { AppContext } from '../app-context.ts';
 import type { Storage } from './compose-storage.ts';
 import type { RunSuspensions } from '../../core/runs/suspended-run.ts';
@@ -51,7 +52,12 @@ export interface Connections {
 /** Approvals, sign-ins in chats, and the run log, which also lists the runs that wait for one. */
 export async function composeApprovals(
   { config, logger, now, newId }: AppContext,
-  { storage, sendElicitation, connections }: { storage: Storage; sendElicitation: SendElicitation; connections: () => Connections },
+  {
+    storage,
+    audit,
+    sendElicitation,
+    connections,
+  }: { storage: Storage; audit: Audit; sendElicitation: SendElicitation; connections: () => Connections },
 ): Promise<Approvals> {
   const { waitingRuns: store, noteStores } = storage;
   // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
@@ -106,6 +112,7 @@ export async function composeApprovals(
     store,
     keyOf: createRepeatKeys(secret),
     bounds: { maxRunCharacters: waitingRunCharacters, maxOfCaller: retriedRunsPerCaller, maxCharacters: waitingRunsCharacters },
+    callMs: config.toolTotalTimeoutMs,
     now,
     newId,
     onFault: (error) =>
@@ -115,7 +122,7 @@ export async function composeApprovals(
 
   return {
     runtime: {
-      approvals: createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }),
+      approvals: createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs, audit }),
       connecting: createConnectGate({
         sendElicitation,
         credentials: () => connections().credentials,

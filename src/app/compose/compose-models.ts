@@ -43,7 +43,7 @@ export function composeModels({ config, now, elapsed }: AppContext, { presets, e
   return {
     models,
     lessons: memory,
-    async passOn({ path, model, content, signal, caller }) {
+    async passOn({ path, model, content, signal, caller, trace }) {
       if ((await presets.find(model)) !== undefined) {
         throw invalidField('model', `"${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`);
       }
@@ -59,7 +59,7 @@ export function composeModels({ config, now, elapsed }: AppContext, { presets, e
         content.type === 'form'
           ? { contentType: content.contentType, bytes: content.bytesFor(name) }
           : { contentType: 'application/json', bytes: await writeBody({ ...content.body, model: name }) };
-      return route.pass({ path, model: name, signal, caller: caller.id, contentType, bytes });
+      return route.pass({ path, model: name, signal, caller: caller.id, trace, contentType, bytes });
     },
   };
 }

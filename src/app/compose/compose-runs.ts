@@ -1,5 +1,7 @@
 import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
 import type { OwnCredentials } from '../../core/sign-in/credentials.ts';
+import type { Audit } from '../../core/audit.ts';
+import type { Tracing } from '../../core/runs/trace.ts';
 import type { Metrics } from '../../core/runs/metrics.ts';
 import { createCompletionStorage } from '../../http/dialects/chat-completions/store-completions.ts';
 import { createStoredResponses, type StoredResponses } from '../../http/dialects/responses/stored/stored-responses.ts';
@@ -53,12 +55,14 @@ interface RunParts {
   relay: BrowserRelay;
   credentials: OwnCredentials;
   metrics: Metrics;
+  tracing: Tracing | undefined;
+  audit: Audit;
 }
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
 export function composeRuns(
   { config, logger, now, newId }: AppContext,
-  { services, storage, approvals, relay, credentials, metrics }: RunParts,
+  { services, storage, approvals, relay, credentials, metrics, tracing, audit }: RunParts,
 ): Runs {
   const { runLog, failedRuns, suspensions, suspended, remembered, tokens, links, transcripts, makeConnectLink } = approvals;
   const { waitingRuns } = storage;
@@ -73,6 +77,7 @@ export function composeRuns(
     failedRuns,
     sessionEvents: createSessionEvents(relay),
     metrics,
+    tracing,
     acceptRequest: completions.accept,
     stages: [completions.store, followed.share],
   });
@@ -86,7 +91,7 @@ export function composeRuns(
   });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
-  const decisions = createApprovalDecisions({ store: waitingRuns, suspended, tokens, remembered, runs });
+  const decisions = createApprovalDecisions({ store: waitingRuns, suspended, tokens, remembered, runs, audit });
   const { storeChats: isStoring } = config;
   const storedResponses = createStoredResponses({ store: storage.responses, isStoring, newId, now, log: logger });
   const requested = createRequestedDecisions({ store: waitingRuns, tokens, links, decisions });
@@ -97,7 +102,17 @@ export function composeRuns(
     startOrContinue: createStartOrContinue({ failedRuns, runs }),
     interruptChat: createInterruptChat({ runs, suspended, waitingRuns }),
     follow: (started, options) => followed.follow(started, options, connected.resumeWhenConnected),
-    invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, makeConnectLink, runtime, metrics, now }),
+    invoke: createInvokeFunction({
+      tools,
+      calls,
+      newId,
+      toolTimeoutMs: config.toolTimeoutMs,
+      makeConnectLink,
+      runtime,
+      metrics,
+      tracing,
+      now,
+    }),
     draining: calls.draining,
     decisions,
     suspended,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Audit } from '../../core/audit.ts';
 import type { CredentialStore, OwnCredentials } from '../../core/sign-in/credentials.ts';
 import type { OAuthClientStore } from '../../core/sign-in/oauth-clients.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
@@ -61,6 +62,7 @@ interface ToolParts {
   /** Identifies this gateway to other gateways, and to itself, to detect loops. */
   gatewayId: string;
   changes: OfferChanges;
+  audit: Audit;
 }
 
 export function composeTools({ config, logger, now, elapsed }: AppContext, parts: ToolParts): Tools {
@@ -74,6 +76,7 @@ export function composeTools({ config, logger, now, elapsed }: AppContext, parts
     lessons,
     gatewayId,
     changes,
+    audit: parts.audit,
     callBrowser,
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     sources: [...history, ...extensions.sources, createPresetTools({ presets: storage.presets, runSubAgent })],
@@ -105,6 +108,8 @@ export interface ToolOptions {
   changes?: Pick<OfferChanges, 'publish'> | undefined;
   /** Replaced by scripted peers in tests. */
   createTransports?: CreateTransports | undefined;
+  /** Where it is recorded who has connected. */
+  audit?: Audit | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
   /** Milliseconds of a monotonic clock, for delays: a wall clock that is set back would put off retries. */
@@ -130,6 +135,7 @@ export function connectTools(options: ToolOptions): Tools {
     oauth,
     serversOf: async (caller) => (await list.permittedTo(caller)).map(({ record }) => record),
     allServers: list.all,
+    audit: options.audit,
     now,
     onChanged(callerId, server) {
       mcp.forgetOwn(callerId, server);

@@ -18,7 +18,7 @@ import type { RefusalMemory } from '../../models/remedies/refusal-memory.ts';
 import { AddressPool } from '../../models/routing/address-pool.ts';
 import { createRoutedBackend } from '../../models/routing/routed-backend.ts';
 import { profileOf } from '../../models/schema-profiles/to-profile.ts';
-import type { SentBytes } from '../../models/transport/backend-client.ts';
+import type { SentBytes, SentFor } from '../../models/transport/backend-client.ts';
 
 /** Which requests a backend takes that are passed on to it as they are, and how. */
 export interface PassedRoute {
@@ -26,7 +26,7 @@ export interface PassedRoute {
   pass: (request: PassedRequest) => Promise<PassedAnswer>;
 }
 
-type PassedRequest = { path: PassedPath; model: string; caller: string; signal: AbortSignal } & SentBytes;
+type PassedRequest = { path: PassedPath; model: string; caller: string } & Pick<SentFor, 'signal' | 'trace'> & SentBytes;
 
 interface CreatedBackend {
   backend: CatalogBackend;
@@ -94,7 +94,7 @@ function createAtAddress(
   switch (kind) {
     case 'ollama': {
       const ollama = createOllama(connection, send);
-      const backend = adaptBackend(ollama.backend, { profile: 'ollama', forms: ollamaForms }, lessonsOf);
+      const backend = adaptBackend(ollama.backend, { provider: 'ollama', profile: 'ollama', forms: ollamaForms }, lessonsOf);
       // Ollama serves OpenAI's embeddings below /v1.
       const route = routeTo({ ...connection, baseUrl: `${url}/v1` }, send, ['/embeddings']);
       return { backend: { ...common, isLocal: true, ...ollama, backend }, route };
@@ -104,16 +104,22 @@ function createAtAddress(
       // OpenAI itself has both APIs.
       const isOpenAi = profileOf(url) === 'openai';
       const native = isOpenAi ? chooseApi({ chat, responses: createResponsesBackend(connection, send, { memory }) }, lessonsOf) : chat;
-      return withOpenAiRoutes(adaptBackend(native, { profile: schemas ?? profileOf(url), isProfileStated }, lessonsOf));
+      return withOpenAiRoutes(adaptBackend(native, { provider: 'openai', profile: schemas ?? profileOf(url), isProfileStated }, lessonsOf));
     }
     case 'openai-responses': {
       const native = createResponsesBackend(connection, send, { memory });
-      return withOpenAiRoutes(adaptBackend(native, { profile: schemas ?? 'openai', isProfileStated, forms: responsesForms }, lessonsOf));
+      return withOpenAiRoutes(
+        adaptBackend(native, { provider: 'openai', profile: schemas ?? 'openai', isProfileStated, forms: responsesForms }, lessonsOf),
+      );
     }
     case 'anthropic': {
       const models = new ListedModels(connection, send);
       const anthropic = createAnthropicBackend(connection, send, { memory, factsOf: (model) => models.factsOf(model) });
-      const backend = adaptBackend(anthropic, { profile: schemas ?? 'plain', isProfileStated, forms: anthropicForms }, lessonsOf);
+      const backend = adaptBackend(
+        anthropic,
+        { provider: 'anthropic', profile: schemas ?? 'plain', isProfileStated, forms: anthropicForms },
+        lessonsOf,
+      );
       return { backend: { ...common, isLocal: false, backend, list: (signal) => models.list(signal) } };
     }
   }

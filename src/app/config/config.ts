@@ -6,11 +6,13 @@ import { ConfigError } from './config-error.ts';
 import { parseConfigFile, type ConfigFile } from './config-file.ts';
 import { readModuleSections, type ModuleSettings } from './module-sections.ts';
 import { readOidc } from './read-oidc.ts';
+import { readTracing } from './read-tracing.ts';
 import { createSettingsReader, type SettingFields, type SettingsReader } from './read-settings.ts';
 import { notFromEnvFile, refuseVariables } from './refused-settings.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { TracingSettings } from '../../observability/tracing/tracing-settings.ts';
 import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { deepFreeze } from '../../shared/json/deep-freeze.ts';
 import { ownValue } from '../../shared/json/json.ts';
@@ -37,6 +39,8 @@ export interface Config extends SettingFields {
   readonly corsOrigins: readonly string[];
   /** Undefined: callers have keys. */
   readonly oidc: OidcSettings | undefined;
+  /** Undefined: nothing is traced. */
+  readonly tracing: TracingSettings | undefined;
   readonly logFormat: 'json' | 'pretty';
   /** The operator's own code: functions and hooks. */
   readonly modules: ModuleSettings;
@@ -58,6 +62,10 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
   const file = readConfigFile(environment, readFile);
   const settings = createSettingsReader(environment, file);
   const fields = settings.readFields();
+  if (fields.mcpOauthIssuer !== undefined && fields.publicUrl === undefined)
+    throw new ConfigError(
+      'PUBLIC_URL is not set, but MCP_OAUTH_ISSUER is; set it to the address at which people reach the gateway, because tokens for /mcp name it.',
+    );
   const config: Config = {
     ...fields,
     backends: readBackends(settings, file),
@@ -67,6 +75,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     egress: { mode: settings.read('TOOL_SERVER_EGRESS'), allow: settings.read('TOOL_SERVER_ALLOW') ?? [] },
     corsOrigins: settings.read('CORS_ALLOW_ORIGIN') ?? [],
     oidc: readOidc(settings, file),
+    tracing: readTracing(settings),
     logFormat: settings.read('LOG_FORMAT') ?? (isTerminal ? 'pretty' : 'json'),
     modules: readModuleSections(file),
   };

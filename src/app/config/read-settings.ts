@@ -3,7 +3,8 @@ import type { ShownSetting } from '../../http/routes/gateway/gateway.ts';
 import { isJsonObject, ownValue, type JsonValue } from '../../shared/json/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
-import { nameInFile, settingNames, settingTable, type Setting, type SettingName } from './settings.ts';
+import { nameInFile, settingNames, settingTable, type SettingName } from './settings.ts';
+import type { Setting } from './setting.ts';
 
 type Table = typeof settingTable;
 type ValueOf<Name extends SettingName> = ReturnType<Table[Name]['parse']>;

@@ -1,4 +1,4 @@
-import { ConfigError, InvalidValue } from './config-error.ts';
+import { ConfigError } from './config-error.ts';
 
 /** Settings of deployments that this version cannot serve. Ignoring them would pretend that several replicas work together. */
 const withoutRedis = 'this version runs as one process and cannot use Redis';
@@ -17,10 +17,4 @@ export function refuseVariables(environment: NodeJS.ProcessEnv): void {
 /** For a key of the configuration file. @throws ConfigError for `redis_url` */
 export function refuseKey(key: string, path: string): void {
   if (key === 'redis_url') throw new ConfigError(`${path}: redis_url: ${withoutRedis}; remove it.`);
-}
-
-/** For the value of `DATABASE_URL`. @throws InvalidValue for PostgreSQL */
-export function refusePostgres(address: string): void {
-  if (/^postgres(?:ql)?:/.test(address))
-    throw new InvalidValue('names a PostgreSQL database, which this version cannot use', 'set sqlite:<file>, or unset it', 'its value');
 }

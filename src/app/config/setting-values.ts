@@ -3,7 +3,6 @@ import type { ModelPrices } from '../../core/models/model-price.ts';
 import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
-import { refusePostgres } from './refused-settings.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 import { withoutSlashesAtEnd } from '../../shared/text/document-url.ts';
 import { findUrlFault } from '../../shared/text/http-url.ts';
@@ -99,11 +98,15 @@ export function templateWith(placeholder: string): ParseValue<string> {
   };
 }
 
-export const sqliteAddress: ParseValue<string> = (value) => {
+export const databaseAddress: ParseValue<string> = (value) => {
   const address = text(value);
-  refusePostgres(address);
   if (/^sqlite:./.test(address)) return address;
-  throw new InvalidValue('does not start with sqlite:', 'set for example sqlite:./data/toolwharf.db', 'its value');
+  if (/^postgres(?:ql)?:\/\//.test(address) && URL.canParse(address)) return address;
+  throw new InvalidValue(
+    'starts with neither sqlite: nor postgres://',
+    'set for example sqlite:./data/toolwharf.db or postgres://user:password@host/database',
+    'its value',
+  );
 };
 
 /** Credentials are sent in HTTP headers: visible ASCII only (RFC 9110, section 5.5), no spaces. */

@@ -16,27 +16,13 @@ import {
   listOf,
   modelPrices,
   oneOf,
-  sqliteAddress,
+  databaseAddress,
   templateWith,
   text,
   wholeNumber,
-  type ParseValue,
 } from './setting-values.ts';
-
-export interface Setting<Value> {
-  /** Its name in `Config`; absent if several settings make up one field, or if its default depends on other settings. */
-  readonly field?: string;
-  /** Where the file has it, as a path; absent: under its name in lower case. */
-  readonly inFile?: string;
-  /** The default, written as an operator would write it; it goes through `parse` like any other value. */
-  readonly fallback?: string;
-  /** Describes a default that is not a fixed value. */
-  readonly shownDefault?: string;
-  readonly meaning: string;
-  readonly parse: ParseValue<Value>;
-  /** The value is never printed. */
-  readonly isSecret?: true;
-}
+import { otelSettings } from './otel-settings.ts';
+import type { Setting } from './setting.ts';
 
 const noUnlimited = '; it cannot be unlimited, because every answer must end';
 
@@ -147,9 +133,9 @@ export const settingTable = {
   },
   DATABASE_URL: {
     shownDefault: 'sqlite:<data dir>/toolwharf.db',
-    parse: sqliteAddress,
+    parse: databaseAddress,
     isSecret: true,
-    meaning: 'the database, as `sqlite:<file>`',
+    meaning: 'the database: `sqlite:<file>`, or `postgres://user:password@host/database` ([PostgreSQL](operations.md#postgresql))',
   },
   CONSOLE_CHATS: {
     field: 'consoleChats',
@@ -204,6 +190,13 @@ export const settingTable = {
     fallback: 'openid profile email',
     parse: listOf(' ', text),
     meaning: 'space-separated scopes to request at sign-in; change it if your provider uses scopes to decide which API a token is for',
+  },
+  MCP_OAUTH_ISSUER: {
+    field: 'mcpOauthIssuer',
+    shownDefault: 'the gateway itself, if `PUBLIC_URL` is set',
+    parse: issuerUrl,
+    meaning:
+      'another authorization server whose access tokens [`/mcp`](mcp.md#programs-that-sign-in) accepts, exactly as its tokens name it; their audience must be `<PUBLIC_URL>/mcp`',
   },
   METRICS_KEY: {
     field: 'metricsKey',
@@ -286,6 +279,7 @@ export const settingTable = {
     parse: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     meaning: 'trace, debug, info, warn, error, fatal or silent',
   },
+  ...otelSettings,
   LOG_FORMAT: { shownDefault: 'json (pretty on a terminal)', parse: oneOf(['json', 'pretty']), meaning: '`json` or `pretty`' },
 } as const satisfies Record<string, Setting<unknown>>;
 

@@ -6,14 +6,21 @@ const prefix = 'TOOLWHARF_';
 /** More changes than this make another word. */
 const maxTypos = 4;
 
-/** Unknown variables with the gateway's prefix: most likely misspelled, without effect. */
+/** OpenTelemetry's variables begin with this. Only one that names a collector makes the others matter. */
+const otelPrefix = 'OTEL_';
+const namesCollector = /^OTEL_EXPORTER_OTLP_(?:\w+_)?ENDPOINT$/;
+
+/** Unknown variables with the gateway's prefix: most likely misspelled, without effect. With a collector also those of OpenTelemetry that are not used. */
 export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = new Set<string>(settingNames());
-  return Object.keys(environment).filter((name) => name.startsWith(prefix) && !known.has(name));
+  const names = Object.keys(environment);
+  const prefixes = names.some((name) => namesCollector.test(name)) ? [prefix, otelPrefix] : [prefix];
+  return names.filter((name) => prefixes.some((start) => name.startsWith(start)) && !known.has(name));
 }
 
 /** What to do about one of them. */
 export function cureOfUnknownVariable(name: string): string {
+  if (name.startsWith(otelPrefix)) return 'The gateway does not use it; docs/operations.md lists those of OpenTelemetry that it uses.';
   const bare = name.slice(prefix.length);
   const section = sections.find((known) => known === bare.toLowerCase());
   if (section !== undefined) return `Put ${section} into toolwharf.yaml: it has no variable.`;

@@ -14,6 +14,7 @@ import { examineFolder, examineNode, examineOpenFiles, openFilesLimit } from './
 import { examineLessons } from './examine-lessons.ts';
 import { examineModels } from './examine-models.ts';
 import { examinePresets } from './examine-presets.ts';
+import { examinePrograms } from './examine-programs.ts';
 import { examineSignIn } from './examine-sign-in.ts';
 import { examineStore } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
@@ -76,7 +77,7 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
   const presets = await examinePresets(store.presets, known);
   return [
     { title: 'This machine', findings: [examineNode(process.versions.node), ...files, folder, ...address] },
-    { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer, ...signIn] },
+    { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer, ...signIn, ...examinePrograms(config)] },
     parts.settings,
     { title: 'Models', findings: [...models.findings, ...examineLessons(parts.lessons)] },
     { title: 'Tool servers', findings: [...store.findings, ...toolServers] },

@@ -37,6 +37,7 @@ interface StoreExamination {
  * @throws GatewayError `storage_unavailable`, `invalid_request` for a DATABASE_URL that names no file
  */
 export async function openStored({ databaseUrl, dataDir, secret: configured, toolServers }: Config): Promise<Registry> {
+  if (!databaseUrl.startsWith('sqlite:')) return openOnServer(databaseUrl, configured, toolServers);
   const file = databaseFile(databaseUrl);
   if (!existsSync(file)) return withoutDatabase(toolServers);
   const secret = findSecret(dataDir, configured);
@@ -50,6 +51,15 @@ export async function openStored({ databaseUrl, dataDir, secret: configured, too
     fixed: toolServers,
     store: createStores(openSqlite({ file, now: Date.now, isReadOnly: true }), { secret }).registry,
   });
+}
+
+/** Reads alone. @throws GatewayError `storage_unavailable` */
+async function openOnServer(url: string, secret: string | undefined, toolServers: readonly ToolServerRecord[]): Promise<Registry> {
+  if (secret === undefined) throw new GatewayError('storage_unavailable', 'TOOLWHARF_SECRET is not set, which PostgreSQL needs');
+  const { openPostgres } = await import('../../storage/postgres/postgres-database.ts');
+  const { registry } = createStores(openPostgres({ url, now: Date.now }), { secret });
+  await registry.refresh();
+  return createLayeredRegistry({ fixed: toolServers, store: registry });
 }
 
 function withoutDatabase(toolServers: readonly ToolServerRecord[]): Registry {

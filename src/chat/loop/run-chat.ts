@@ -1,5 +1,5 @@
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
-import type { ChatEvent } from '../../core/chat/chat.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { ModelRequest, RequestOrigin } from '../../core/models/model.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -8,8 +8,17 @@ import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel, messagesOfRound } from '../messages/round-messages.ts';
 import { demandedForm } from '../modes/demanded-form.ts';
 import { shareAmong } from '../results/truncate-result.ts';
-import { betweenRounds, isAmidRound, resumedRound, turnOf, type LoopCheckpoint, type LoopState } from '../suspend/loop-checkpoint.ts';
+import {
+  amidRound,
+  betweenRounds,
+  isAmidRound,
+  resumedRound,
+  turnOf,
+  type LoopCheckpoint,
+  type LoopState,
+} from '../suspend/loop-checkpoint.ts';
 import { suspendRun } from '../suspend/suspend-run.ts';
+import type { KeepTasks } from '../tool-calls/context/round-tasks.ts';
 import { createDuplicateCallGuard, type DuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import { nameCall, type NamedCall } from '../fit-calls/name-calls.ts';
 import { ranIn } from '../tool-calls/ran-calls.ts';
@@ -191,7 +200,8 @@ async function runTools({ turn, calls, resumed }: Step<'run_tools'>, loop: Loop)
   // The client is gone: approved calls have not started yet, and can be resumed later.
   if (suspension?.resumed !== undefined) signal.throwIfAborted();
   setCheckpoint(loop, undefined);
-  const results = await runRound(gatewayCalls, roundOf(gatewayCalls, loop, resumed), emit);
+  const keepTasks = tasksKeeper(loop, turn, all);
+  const results = await runRound(gatewayCalls, { ...roundOf(gatewayCalls, loop, resumed), keepTasks }, emit);
   repeat?.noteRan(ranIn(results, offer.tools));
   if (signal.aborted) transcript.recordInterrupted(messagesOfRound(turn, all, results));
   signal.throwIfAborted();
@@ -299,6 +309,24 @@ function setCheckpoint({ chat }: Loop, checkpoint: (() => JsonObject) | undefine
   const { suspension, repeat } = chat.settings.run;
   suspension?.resumed?.setCheckpoint(checkpoint);
   repeat?.setCheckpoint(checkpoint);
+}
+
+/** Stores a round with calls that are tasks of their servers. A preset that was called as a tool cannot be continued by itself. */
+function tasksKeeper(loop: Loop, turn: Turn, calls: ToolCall[]): KeepTasks | undefined {
+  const { suspension, repeat, nested } = loop.chat.settings.run;
+  if (nested !== undefined) return undefined;
+  return async (round) => {
+    const checkpoint = round && amidRound(stateOf(loop), { turn, calls, ...round });
+    // A decision resumed this run. The same one resumes it again after a shutdown.
+    suspension?.resumed?.setCheckpoint(checkpoint && ((): JsonObject => checkpoint));
+    if (round === undefined || checkpoint === undefined) {
+      await repeat?.forgetTasks();
+      return false;
+    }
+    const ended = round.results.filter((result) => result !== undefined);
+    const ran = [...ranIn(ended, loop.offer.tools), ...round.tasks].map(({ label }) => label);
+    return repeat === undefined ? suspension?.resumed !== undefined : repeat.keepTasks(checkpoint, ran);
+  };
 }
 
 function stateOf({ chat, offer, transcript, guard, budget, isChoiceOpen }: Loop): LoopState {

@@ -7,6 +7,7 @@ import type { PresetRecord } from '../../core/stores/preset.ts';
 import type { ModelRequestLog } from '../../core/models/model-request-log.ts';
 import type { CallRegistry, RunContext } from '../../core/runs/run.ts';
 import type { EventType, RunEvent } from '../../core/chat/run-event.ts';
+import type { TraceOfRun } from '../../core/runs/trace.ts';
 import type { RunSubAgent, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { addUsage } from '../../core/chat/usage.ts';
 import { runAsPreset, type PresetServices } from './run-as-preset.ts';
@@ -37,7 +38,14 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const { hold, release } = holdWithin(run);
     const within = { nested: { path, say }, preset, signal, suspension, repeat: undefined, transcript: undefined, hold };
     const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
-    const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
+    const trace = run.trace && traceWithin(run.trace, invocation.callId);
+    const inner: RunContext = {
+      ...run,
+      ...within,
+      ...(calls && { calls }),
+      ...(modelRequests && { modelRequests }),
+      ...(trace && { trace }),
+    };
     const services = servicesOf();
     const outerCall = { callId: invocation.callId, context, now: services.now };
     try {
@@ -117,11 +125,15 @@ function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
   return { register: (callId, cancel) => calls.register(idWithin(outer, callId), cancel) };
 }
 
+function traceWithin(trace: TraceOfRun, outer: string): TraceOfRun {
+  return { headersOf: (callId, protocol) => trace.headersOf(idWithin(outer, callId), protocol) };
+}
+
 /** Tags each model request with the call in which it was made. */
 function requestsWithin(log: ModelRequestLog, outer: string): ModelRequestLog {
   return {
-    begin({ within, ...data }, sent) {
-      return log.begin({ ...data, within: typeof within === 'string' ? idWithin(outer, within) : outer }, sent);
+    begin({ within, ...data }, sent, provider) {
+      return log.begin({ ...data, within: typeof within === 'string' ? idWithin(outer, within) : outer }, sent, provider);
     },
   };
 }

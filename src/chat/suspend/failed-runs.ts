@@ -15,10 +15,15 @@ import type { RepeatKeys } from './repeat-keys.ts';
 /** How long after its end a failed run can be continued: agents repeat a request within seconds, some after a minute. */
 export const failedRunMs = 2 * 60 * 1000;
 
+/** How long, besides the time that its calls may take, a run with tasks can be continued: a person comes back to a chat that a restart has cut off. */
+const runWithTasksMs = 60 * 60 * 1000;
+
 interface FailedRunsOptions {
-  store: Pick<WaitingRunStore, 'save' | 'claimFailed' | 'callersWithFailed' | 'prune'>;
+  store: Pick<WaitingRunStore, 'save' | 'claimFailed' | 'callersWithFailed' | 'prune' | 'close'>;
   keyOf: RepeatKeys;
   bounds: WaitingBounds;
+  /** The total time limit of a call. */
+  callMs: number;
   /** Milliseconds since 1970. */
   now: () => number;
   newId: () => string;
@@ -61,24 +66,31 @@ export class FailedRuns {
     return new StoredRepeat(run, behind, this);
   }
 
-  /** Stores a run that has failed now. */
-  async keep(failed: Omit<FailedRun, 'waitId' | 'expires'>): Promise<void> {
-    const { now, newId } = this.#options;
-    await this.putBack({ ...failed, waitId: newId(), expires: now() + failedRunMs });
+  /** Stores a run that has failed now, or has tasks that a restart would leave behind. */
+  keep(run: Omit<FailedRun, 'waitId' | 'expires'>): Promise<boolean> {
+    const { now, newId, callMs } = this.#options;
+    const validMs = run.failed.hasTasks === true ? callMs + runWithTasksMs : failedRunMs;
+    return this.putBack({ ...run, waitId: newId(), expires: now() + validMs });
   }
 
-  /** Stores a run as it was. */
-  async putBack(run: FailedRun): Promise<void> {
+  async forget(id: string): Promise<void> {
+    const { store, onFault } = this.#options;
+    await store.close(id).catch(onFault);
+  }
+
+  /** Stores a run as it was. Returns whether there was room for it. */
+  async putBack(run: FailedRun): Promise<boolean> {
     const { store, bounds, now, onFault } = this.#options;
     try {
       await store.prune(now());
-      if ((await store.save(run, bounds)).type !== 'saved') return;
+      if ((await store.save(run, bounds)).type !== 'saved') return false;
     } catch (error) {
       onFault(error);
-      return;
+      return false;
     }
     for (const [callerId, expires] of this.#expiries) if (expires <= now()) this.#expiries.delete(callerId);
     this.#expiries.set(run.callerId, Math.max(run.expires, this.#expiries.get(run.callerId) ?? 0));
+    return true;
   }
 
   mayHave(callerId: string): boolean {
@@ -102,10 +114,12 @@ class StoredRepeat implements RunRepeat {
   /** The one that is answered now. */
   #request: ChatRequest;
   #isTaken = false;
-  /** At first that of the run before, in case that this one fails before it asks the model. */
-  #checkpoint: (() => JsonObject) | undefined;
+  /** Until calls start or the model is asked, a repeated run continues as before. */
+  #checkpoint: (() => JsonObject) | 'as_before' | undefined;
   readonly #ran: Set<string>;
   #hasWritten: boolean;
+  /** The last storing of its tasks; absent if there is nothing to forget. */
+  #keepingTasks: Promise<boolean> | undefined;
 
   constructor(run: Parameters<FailedRuns['begin']>[0], behind: FailedRun | undefined, failedRuns: FailedRuns) {
     this.#run = run;
@@ -114,7 +128,7 @@ class StoredRepeat implements RunRepeat {
     this.#request = run.request;
     this.#ran = new Set(behind?.failed.ran);
     this.#hasWritten = behind !== undefined;
-    if (behind !== undefined) this.#checkpoint = () => behind.loop;
+    this.#checkpoint = behind && 'as_before';
   }
 
   get isBehind(): boolean {
@@ -125,7 +139,8 @@ class StoredRepeat implements RunRepeat {
     if (this.#behind === undefined || this.#isTaken) return undefined;
     this.#isTaken = true;
     const { loop, sources, failed } = this.#behind;
-    return { loop, sources, ran: failed.ran };
+    const { ran, hasTasks = false } = failed;
+    return { loop, sources, ran, hasTasks };
   }
 
   answers(request: ChatRequest): void {
@@ -144,11 +159,36 @@ class StoredRepeat implements RunRepeat {
   }
 
   async keep(): Promise<void> {
-    const { id, caller, request, sources, transcript } = this.#run;
-    const loop = this.#hasWritten && request.resumesFailed !== false ? this.#checkpoint?.() : undefined;
-    if (loop === undefined) return;
-    await this.#failedRuns.keep({
-      id: `${failedRunPrefix}${id}`,
+    const checkpoint = this.#checkpoint;
+    if (checkpoint === undefined || !this.#hasWritten || this.#run.request.resumesFailed === false) return;
+    const asBefore = checkpoint === 'as_before' ? this.#behind : undefined;
+    if (asBefore !== undefined) await this.#failedRuns.keep(asBefore);
+    else if (checkpoint !== 'as_before') await this.#failedRuns.keep(await this.#asFailed(checkpoint(), { ran: [...this.#ran] }));
+  }
+
+  async keepTasks(loop: JsonObject, ran: readonly string[]): Promise<boolean> {
+    if (this.#run.request.resumesFailed === false) return false;
+    const failure = { ran: [...new Set([...this.#ran, ...ran])], hasTasks: true as const };
+    this.#keepingTasks = this.#asFailed(loop, failure).then((run) => this.#failedRuns.keep(run));
+    return this.#keepingTasks;
+  }
+
+  async forgetTasks(): Promise<void> {
+    const keeping = this.#keepingTasks;
+    if (keeping === undefined) return;
+    this.#keepingTasks = undefined;
+    await keeping;
+    await this.#failedRuns.forget(this.#storedId);
+  }
+
+  get #storedId(): string {
+    return `${failedRunPrefix}${this.#run.id}`;
+  }
+
+  async #asFailed(loop: JsonObject, failure: Omit<FailedRun['failed'], 'key'>): Promise<Omit<FailedRun, 'waitId' | 'expires'>> {
+    const { caller, request, sources, transcript } = this.#run;
+    return {
+      id: this.#storedId,
       callerId: caller.id,
       model: request.model,
       request: this.#request,
@@ -156,7 +196,7 @@ class StoredRepeat implements RunRepeat {
       sources: allSources(sources, this.#behind?.sources ?? []),
       loop,
       transcript: [...transcript],
-      failed: { key: this.#behind?.failed.key ?? (await this.#failedRuns.keyOf(caller.id, request)), ran: [...this.#ran] },
-    });
+      failed: { key: this.#behind?.failed.key ?? (await this.#failedRuns.keyOf(caller.id, request)), ...failure },
+    };
   }
 }

@@ -10,6 +10,7 @@ import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
 import type { NamedCall } from '../fit-calls/name-calls.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
+import type { TaskOfCall } from '../tool-calls/tool-call-scope.ts';
 import type { InnerCall, ToolRound } from '../tool-calls/run-round.ts';
 
 /** The id of a waiting call is part of the URL of its decision; some backends put kilobytes of signatures into call ids. */
@@ -25,6 +26,16 @@ export interface LoopCheckpoint extends LoopState {
   settled: SettledCall[];
   /** Nested preset runs that wait. `args`: their original arguments. */
   inner?: { index: number; args: JsonObject; run: InnerRun }[];
+  /** Calls that their servers work on as tasks. */
+  tasks?: TaskOfCall[];
+}
+
+/** `ran`, `hasTasks`: as `RunRepeat.takeCheckpoint` gives them, for a run that continues a failed one. */
+interface TakenCheckpoint<Loop> {
+  loop: Loop;
+  sources: readonly Source[];
+  ran?: readonly string[];
+  hasTasks?: boolean;
 }
 
 /** The state of the loop apart from the current round. */
@@ -55,20 +66,28 @@ interface SettledCall extends Omit<ToolCallResult, 'call'> {
   index: number;
 }
 
-/** A checkpoint within a round: some calls wait, others have results. */
-export function amidRound(
-  loop: LoopState,
-  { turn: { text, thought, writtenBy }, calls, results }: { turn: Turn; calls: ToolCall[]; results: readonly ToolCallResult[] },
-): JsonObject {
-  const inner = results.flatMap(({ suspended, args = {} }, index) =>
-    suspended?.type === 'inner' ? [{ index, args, run: suspended.suspension.run }] : [],
+interface RoundAmid {
+  turn: Turn;
+  calls: ToolCall[];
+  /** Undefined for calls that have not settled. */
+  results: readonly (ToolCallResult | undefined)[];
+  tasks?: readonly TaskOfCall[];
+}
+
+/** A checkpoint within a round: some calls wait, or are tasks of their servers, others have results. */
+export function amidRound(loop: LoopState, { turn: { text, thought, writtenBy }, calls, results, tasks = [] }: RoundAmid): JsonObject {
+  const inner = results.flatMap((result, index) =>
+    result?.suspended?.type === 'inner' ? [{ index, args: result.args ?? {}, run: result.suspended.suspension.run }] : [],
   );
   return toJson({
     ...loop,
     version: 2,
     turn: { text, ...(thought !== undefined && { thought }), ...(writtenBy !== undefined && { writtenBy }), calls },
-    settled: results.flatMap((result, index) => (result.suspended === undefined ? [toSettledCall(result, index)] : [])),
+    settled: results.flatMap((result, index) =>
+      result !== undefined && result.suspended === undefined ? [toSettledCall(result, index)] : [],
+    ),
     ...(inner.length > 0 && { inner }),
+    ...(tasks.length > 0 && { tasks: [...tasks] }),
   });
 }
 
@@ -87,14 +106,11 @@ function toSettledCall({ call: _call, outcome: { usage: _usage, ...outcome }, ..
 }
 
 /**
- * Takes the checkpoint of a resumed run with its sources, or of the failed run that this one continues; only the first caller gets it. `ran`: as in
- * `TakenCheckpoint`. @throws GatewayError `conflict`
+ * Takes the checkpoint of a resumed run with its sources, or of the failed run that this one continues; only the first caller gets it.
+ * @throws GatewayError `conflict`
  */
-export function takeLoopCheckpoint({
-  suspension,
-  repeat,
-}: RunContext): { loop: LoopCheckpoint; sources: readonly Source[]; ran?: readonly string[] } | undefined {
-  const taken = suspension?.resumed?.takeCheckpoint() ?? repeat?.takeCheckpoint();
+export function takeLoopCheckpoint({ suspension, repeat }: RunContext): TakenCheckpoint<LoopCheckpoint> | undefined {
+  const taken: TakenCheckpoint<JsonObject> | undefined = suspension?.resumed?.takeCheckpoint() ?? repeat?.takeCheckpoint();
   if (taken === undefined) return undefined;
   if (taken.loop['version'] !== 2)
     throw new GatewayError(
@@ -113,12 +129,12 @@ export function turnOf({ turn: { calls, ...said } }: LoopCheckpoint): Turn {
   return { ...said, toolCalls: calls, finishReason: 'tool_calls', isSilent: false };
 }
 
-/** The settled and nested calls of a round that was suspended; empty for any other. `calls`: those that the gateway runs. */
+/** The settled and nested calls of a round that was suspended, and those that are tasks; empty for any other. `calls`: those that the gateway runs. */
 export function resumedRound(
   loop: LoopCheckpoint | undefined,
   calls: readonly NamedCall[],
   { suspension }: RunContext,
-): Pick<ToolRound, 'resumed' | 'inner'> {
+): Pick<ToolRound, 'resumed' | 'inner' | 'tasks'> {
   if (loop === undefined) return {};
   const resumed = new Map<number, ToolCallResult>();
   for (const { index, ...settled } of loop.settled) {
@@ -128,7 +144,7 @@ export function resumedRound(
   const inner = new Map<number, InnerCall>();
   for (const { index, args, run } of loop.inner ?? [])
     inner.set(index, { args, run, decided: [...(run.decided ?? []), ...(suspension?.resumed?.takeInnerDecisions(index) ?? [])] });
-  return { resumed, inner };
+  return { resumed, inner, tasks: new Map(loop.tasks?.map((task) => [task.index, task])) };
 }
 
 /** The calls that need their caller to connect, including nested ones. */

@@ -11,7 +11,7 @@ import { forAnotherModel } from '../messages/round-messages.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
 import { appendStored, endOfSentBack } from './append-stored.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
-import { unfinishedTexts, type WaitState } from './unfinished-calls.ts';
+import { unfinishedTexts, unmadeCall, type WaitState } from './unfinished-calls.ts';
 import { parseExactly } from '../../shared/json/parse-exactly.ts';
 
 export const transcriptsLimit = 5_000;
@@ -148,7 +148,7 @@ export class RunTranscripts {
     const runId = await this.#findRunOf(caller.id, link);
     const transcript = await this.#read({ id: runId, callerId: caller.id });
     if (transcript?.links.includes(link) !== true) return undefined;
-    return { model: transcript.model, messages: repairHistory(await this.#messagesOf(runId, transcript, mayGiveUp)) };
+    return { model: transcript.model, messages: repairHistory(withUnmade(await this.#messagesOf(runId, transcript, mayGiveUp))) };
   }
 
   /** Completes the messages of a run that has not ended. */
@@ -241,6 +241,16 @@ function unlessReturned(added: ChatMessage[], next: ChatMessage | undefined): Ch
   if (round?.role !== 'assistant' || next?.role !== 'assistant' || next.toolCalls.length === 0) return added;
   const names = new Set(round.toolCalls.map(({ name }) => name));
   return next.toolCalls.every(({ name }) => names.has(name)) ? [] : added;
+}
+
+/** With a result for each call of a client's own function. A client that got them, with the answer to the decision, does not need these messages. */
+function withUnmade(messages: readonly ChatMessage[]): ChatMessage[] {
+  const last = messages.findLastIndex((message) => message.role === 'assistant' && message.toolCalls.length > 0);
+  const round = messages[last];
+  if (round?.role !== 'assistant') return [...messages];
+  const results = messages.slice(last + 1);
+  const unmade = round.toolCalls.filter(({ id }) => !results.some((message) => message.role === 'tool' && message.toolCallId === id));
+  return [...messages, ...unmade.map(({ id, name }): ChatMessage => ({ role: 'tool', toolCallId: id, name, content: unmadeCall }))];
 }
 
 function linkIdOf(callerId: string, link: string): string {

@@ -33,3 +33,9 @@ const forConnection: UnfinishedTexts = {
 export function unfinishedTexts(state: WaitState, { isToConnect }: { isToConnect: boolean }): { result: string; said?: string } {
   return (isToConnect ? forConnection : forApproval)[state];
 }
+
+/** The result of a call of a client's own function that its client never got, because another call of the same turn waited. */
+export const unmadeCall = JSON.stringify({
+  error:
+    'This call was not made, because another call beside it had to wait for the user. Call it again, unless the user does not want it any more.',
+});

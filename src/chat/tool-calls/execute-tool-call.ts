@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { ToolError, type Tool, type ToolContext, type ToolInvocation, type ToolOutcome } from '../../core/tools/tool.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import { hasUnknownEnd, isRepeatable } from './duplicate-call-guard.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
 import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-scope.ts';
@@ -52,8 +53,8 @@ async function attempt(execution: Execution): Promise<ToolOutcome> {
   }
 }
 
-function invocationOf({ prepared: { call, args }, settings, scope, supervision, timeoutMs }: Execution): ToolInvocation {
-  const { reader, inner } = scope;
+function invocationOf({ prepared: { call, args, tool }, settings, scope, supervision, timeoutMs }: Execution): ToolInvocation {
+  const { reader, inner, task } = scope;
   const { signal } = supervision;
   return {
     callId: call.id,
@@ -63,6 +64,12 @@ function invocationOf({ prepared: { call, args }, settings, scope, supervision, 
     timeoutMs,
     ...(reader && { results: reader.results }),
     ...(inner && { resumed: inner }),
+    ...(task && {
+      task: {
+        ...(task.stored && { stored: task.stored }),
+        begin: (begun: JsonObject) => task.begin({ args, label: tool.label, task: begun }),
+      },
+    }),
   };
 }
 

@@ -7,12 +7,13 @@ import { limits } from '../../core/limits.ts';
 import { canBeAsked } from '../../core/runs/run.ts';
 import type { Tool, ToolFile } from '../../core/tools/tool.ts';
 import type { ToolCallResult } from './tool-call-result.ts';
-import type { RoundScope, ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
+import type { RoundScope, TaskOfCall, ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
 import { sourceOf } from './cite-sources.ts';
 import type { NamedCall } from '../fit-calls/name-calls.ts';
 import { prepareNamedCall, type PreparedCall } from './prepare-tool-call.ts';
 import { queueEvents } from './queue-events.ts';
 import { runToolCall } from './run-tool-call.ts';
+import { RoundTasks, type KeepTasks } from './context/round-tasks.ts';
 import { orderOf, scheduleCalls, type CallInRound } from './schedule-calls.ts';
 
 /** A file in an event, as a `data:` URI: large enough for a picture, not for an archive. */
@@ -34,6 +35,10 @@ export interface ToolRound {
   resumed?: ReadonlyMap<number, ToolCallResult>;
   /** For a resumed round: the preset calls that were suspended, by index. */
   inner?: ReadonlyMap<number, InnerCall>;
+  /** For a round that continues after a restart: the calls that are tasks, by index. */
+  tasks?: ReadonlyMap<number, TaskOfCall>;
+  /** Absent: the round cannot be continued after a restart. */
+  keepTasks?: KeepTasks | undefined;
 }
 
 /** `args`: the original arguments. */
@@ -61,15 +66,18 @@ export async function runRound(calls: readonly NamedCall[], round: ToolRound, em
     ...(toParagraph && { say: (text) => queue.emit(toParagraph(text)) }),
   };
   const { slots, open } = scheduleCalls(callsInRound(prepared, round));
+  const tasks = roundTasksOf(round, calls.length);
   const running = prepared.map(async (call, index): Promise<ToolCallResult> => {
     const slot = slots[index];
     const inner = round.inner?.get(index);
+    const task = tasks?.of(index, round.tasks?.get(index)?.task);
     const settled = resumed?.get(index);
     if (settled !== undefined) {
       slot?.end('over');
       return settled;
     }
-    const result = await runToolCall(call, settings, { ...scope, ...(slot && { slot }), ...(inner && { inner }) });
+    const own: ToolCallScope = { ...scope, ...(slot && { slot }), ...(inner && { inner }), ...(task && { task }) };
+    const result = await runToolCall(call, settings, own);
     if (result.suspended === undefined) await queue.emit(resultEvents(result));
     return result;
   });
@@ -80,6 +88,8 @@ export async function runRound(calls: readonly NamedCall[], round: ToolRound, em
   const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
   try {
     if (resumed === undefined) await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...callEvents(prepared, settings)]));
+    // This run has a log of its own, and the stream of another request.
+    else if (settings.run.repeat !== undefined) await unlessFailed(queue.emit(callEvents(unsettled(prepared, resumed), settings)));
     open();
     const results = await unlessFailed(all);
     await unlessFailed(queue.close());
@@ -88,6 +98,16 @@ export async function runRound(calls: readonly NamedCall[], round: ToolRound, em
     end.abort();
     void queue.close();
   }
+}
+
+function roundTasksOf({ keepTasks, resumed, settings }: ToolRound, calls: number): RoundTasks | undefined {
+  if (keepTasks === undefined) return undefined;
+  const results = Array.from({ length: calls }, (_, index) => resumed?.get(index));
+  return new RoundTasks(keepTasks, results, settings.run.signal);
+}
+
+function unsettled(prepared: readonly PreparedCall[], resumed: ReadonlyMap<number, ToolCallResult>): PreparedCall[] {
+  return prepared.filter((_, index) => !resumed.has(index));
 }
 
 /**
@@ -102,7 +122,7 @@ function callsInRound(prepared: readonly PreparedCall[], { scope, resumed }: Too
 async function prepareInRound(
   named: NamedCall,
   index: number,
-  { tools, settings, resumed, inner, finderName, callsLeft = limits.callsPerRound, callsPerRun = limits.callsPerRun }: ToolRound,
+  { tools, settings, resumed, inner, tasks, finderName, callsLeft = limits.callsPerRound, callsPerRun = limits.callsPerRun }: ToolRound,
 ): Promise<PreparedCall> {
   const { call } = named;
   const refuse = (message: string): PreparedCall => ({ type: 'refused', call, tool: undefined, code: 'tool_error', message });
@@ -114,11 +134,15 @@ async function prepareInRound(
     );
   const prepared = await prepareNamedCall(named, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
-  const args = inner?.get(index)?.args;
-  // The arguments with which the preset was started, which a person may have changed.
+  const task = tasks?.get(index);
+  const args = (inner?.get(index) ?? task)?.args;
+  // The arguments with which the call was started, which a person may have changed.
   if (prepared.type === 'ready') return args === undefined ? prepared : { ...prepared, args, given: args };
   if (prepared.code !== 'tool_not_found') return prepared;
-  const message = `'${call.name}' is no longer offered, so the waiting call was not run.`;
+  const message =
+    task === undefined
+      ? `'${call.name}' is no longer offered, so the waiting call was not run.`
+      : `'${call.name}' is no longer offered, so the result of its task is not known. The call may have taken effect.`;
   return { ...prepared, message };
 }
 

@@ -23,6 +23,8 @@ export async function runToolCall(prepared: PreparedCall, settings: ToolCallSett
   let result: ToolCallResult | undefined;
   try {
     result = await runInSteps(prepared, { settings, scope, slot, supervision });
+    const keeping = scope.task?.settle(result);
+    if (keeping !== undefined) await keeping;
     return result;
   } finally {
     release();
@@ -50,8 +52,9 @@ async function runInSteps(given: PreparedCall, circumstances: CallCircumstances)
   try {
     if (prepared.type === 'refused') return notRun(refusalOf(prepared));
 
-    // A resumed preset call was checked when it first started.
-    if (scope.inner === undefined) {
+    // A resumed call was checked when it first started.
+    const isResumed = scope.inner !== undefined || scope.task?.stored !== undefined;
+    if (!isResumed) {
       if ((await unlessEnded(slot.toCheck())) === 'blocked') return { ...notRun(blocked), suspended: { type: 'blocked' } };
 
       // 3. Block a call that was repeated too often with the same arguments.
@@ -68,7 +71,7 @@ async function runInSteps(given: PreparedCall, circumstances: CallCircumstances)
 
     // 6. Wait for its turn. By then it may have become a duplicate of earlier calls.
     if ((await unlessEnded(slot.toRun())) === 'blocked') return { ...notRun(blocked), suspended: { type: 'blocked' } };
-    const objection = scope.guard?.begin(prepared.tool, prepared.args, scope.inner !== undefined);
+    const objection = scope.guard?.begin(prepared.tool, prepared.args, isResumed);
     if (objection !== undefined) return refuse(objection);
 
     hasBegun = true;

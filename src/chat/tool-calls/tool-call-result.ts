@@ -3,6 +3,7 @@ import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
 import type { InnerSuspension, WaitingCall } from '../../core/runs/suspended-run.ts';
+import type { ResultStore } from '../../core/stores/result-store.ts';
 import type { FollowUp, ToolOutcome } from '../../core/tools/tool.ts';
 import type { ConnectingCall } from '../../core/user-input/connect.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -10,7 +11,6 @@ import { extractDataUris } from '../results/extract-data-uris.ts';
 import { textOfResult } from '../results/result-text.ts';
 import { truncateResult } from '../results/truncate-result.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
-import type { RoundScope } from './tool-call-scope.ts';
 
 /**
  * Why a call continues in another request. `approval`: it needs a decision; `request` is the event that requests it, if it was not emitted yet.
@@ -55,6 +55,14 @@ export interface ToolCallResult {
   suspended?: Suspension;
 }
 
+/** How much of a result the model reads at once. */
+export interface ResultLimits {
+  /** Where results are stored for `read_result`, and its name; absent if no model can call it. */
+  reader?: { results: ResultStore; name: string };
+  /** The most bytes of a result for the model; a tool's own limit has precedence. */
+  resultBytes?: number;
+}
+
 function extractFiles(outcome: ToolOutcome): ToolOutcome {
   if (outcome.type === 'error') return outcome;
   const { value, files } = extractDataUris(outcome.value);
@@ -75,7 +83,7 @@ export function toToolCallResult(
     attempts = 0,
     ...given
   }: Pick<ToolCallResult, 'outcome' | 'durationMs' | 'followUp' | 'said' | 'changes'> & { prepared: PreparedCall; attempts?: number },
-  { reader, resultBytes }: Pick<RoundScope, 'reader' | 'resultBytes'>,
+  { reader, resultBytes }: ResultLimits,
 ): ToolCallResult {
   const { call, tool, args } = prepared;
   const shownArgs = prepared.type === 'ready' ? prepared.given : args;

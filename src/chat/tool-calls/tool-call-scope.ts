@@ -1,15 +1,16 @@
 import type { ResumedInner } from '../../core/runs/suspended-run.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { RunEvent } from '../../core/chat/run-event.ts';
-import type { ResultStore } from '../../core/stores/result-store.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import type { ApprovalGate } from '../../core/tools/approval-gate.ts';
 import type { ConnectGate } from '../../core/tools/connect-gate.ts';
+import type { JsonObject } from '../../shared/json/json.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 import type { ResultCache } from '../results/result-cache.ts';
 import type { DuplicateCallGuard } from './duplicate-call-guard.ts';
 import type { Elicitations } from './context/elicit-input.ts';
 import type { CallSlot } from './schedule-calls.ts';
+import type { ResultLimits, ToolCallResult } from './tool-call-result.ts';
 
 /** The run of a call, its time limits, and the services that calls of all runs share. */
 export interface ToolCallSettings {
@@ -48,14 +49,28 @@ export interface ToolSelection {
 }
 
 /** The calls of one round share this. All of it is absent for a call without a model. */
-export interface RoundScope {
+export interface RoundScope extends ResultLimits {
   guard?: DuplicateCallGuard;
   /** Absent if functions cannot change the tools of the run. */
   selection?: ToolSelection;
-  /** Where results are stored for `read_result`, and its name; absent if no model can call it. */
-  reader?: { results: ResultStore; name: string };
-  /** The most bytes of a result for the model; a tool's own limit has precedence. */
-  resultBytes?: number;
+}
+
+/** A call that its server works on. `args`: those that it was called with. */
+export interface TaskOfCall {
+  index: number;
+  args: JsonObject;
+  /** The name under which it is cited. */
+  label: string;
+  task: JsonObject;
+}
+
+/** How a call of a round tells that it has become a task. */
+export interface TaskInRound {
+  /** As in `CallTask`. */
+  readonly stored?: JsonObject;
+  begin(call: Omit<TaskOfCall, 'index'>): Promise<boolean>;
+  /** Whether it was a task or not; to be called before another call of the round may begin. */
+  settle(result: ToolCallResult): Promise<boolean> | undefined;
 }
 
 /** What one call shares with others, and what is specific to it. */
@@ -72,6 +87,8 @@ export interface ToolCallScope extends RoundScope {
   holdsRequests?: boolean;
   /** The state of a resumed call, which was already approved. */
   inner?: ResumedInner;
+  /** Absent where no run can be continued after a restart. */
+  task?: TaskInRound;
 }
 
 /** The tool's time limit, else that of the request or its preset, else the default. None of them may be zero, because that would not mean "none". */

@@ -36,14 +36,15 @@ export function reportModelRequests(log: ModelRequestLog | undefined, requester:
 function reportingBackend(backend: ModelBackend, log: ModelRequestLog, requester: Requester): ModelBackend {
   return {
     async answer(request, emit) {
-      let answer = log.begin(describeModelRequest(request, requester), request);
+      let answer = log.begin(describeModelRequest(request, requester), request, backend.provider);
       const onRepeat: ModelRequest['onRepeat'] = (next, fault) => {
         answer.end(fault === undefined ? undefined : faultOf(fault, request.signal));
-        answer = log.begin(describeModelRequest(next, requester), next);
+        answer = log.begin(describeModelRequest(next, requester), next, backend.provider);
         request.onRepeat?.(next, fault);
       };
       try {
-        await backend.answer({ ...request, onRepeat }, (events) => {
+        const traced = answer.trace === undefined ? undefined : { trace: () => answer.trace };
+        await backend.answer({ ...request, onRepeat, ...traced }, (events) => {
           for (const event of events) answer.note(event);
           return emit(events);
         });

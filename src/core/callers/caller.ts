@@ -16,6 +16,11 @@ export function hasToken({ id }: Pick<Caller, 'id'>): boolean {
   return id.startsWith(tokenPrefix);
 }
 
+/** What is left of a caller's id when the person is deleted. The key of a caller with a token is made of who they are. */
+export function withoutPerson({ id }: Pick<Caller, 'id'>): string {
+  return hasToken({ id }) ? 'oidc' : keyIdOf(id);
+}
+
 /** Who is asking, as lines of the log say it: the key by its name, and a person by their id, never by their name or address. */
 export function loggedCaller({ id, name, person }: Pick<Caller, 'id' | 'name' | 'person'>): { caller: string; user?: string } {
   return { caller: name ?? keyIdOf(id), ...(person !== undefined && { user: person.id }) };
@@ -54,6 +59,8 @@ export interface Caller {
   readonly expiresAt?: number;
   /** When the token ends that names the caller or the person: nobody can postpone it, as an administrator can the end of a key. */
   readonly tokenExpiresAt?: number;
+  /** The program that uses the gateway for the caller, with a token of the gateway's own authorization server: hashes of its id, and of the id of the grant. */
+  readonly client?: { readonly id: string; readonly grantId: string };
 }
 
 /**

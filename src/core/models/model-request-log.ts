@@ -1,4 +1,5 @@
 import type { ChatEvent, ChatMessage } from '../chat/chat.ts';
+import type { TraceHeaders } from '../outbound.ts';
 import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 
 /** What a model request is for in its run: for the log, and for the loop, which must not begin again once calls have run. */
@@ -37,6 +38,8 @@ export interface AnswerLog {
   note(event: ChatEvent): void;
   /** Called once. `stopped`: the answer was not read to its end. */
   end(how?: AnswerFault | 'stopped'): void;
+  /** What the request is sent with. Absent: it is not traced. */
+  readonly trace?: TraceHeaders | undefined;
 }
 
 /** What was sent to a model, for the counts of its tokens, and for recorded prompts. */
@@ -54,6 +57,6 @@ export interface SentPrompt {
 
 /** Records the model requests of one run, and their answers. */
 export interface ModelRequestLog {
-  /** `data` is the data of a `model.request` event, without its number. It is not copied. */
-  begin(data: JsonObject, sent: SentPrompt): AnswerLog;
+  /** `data` is the data of a `model.request` event, without its number. It is not copied. `provider`: see `ModelBackend`. */
+  begin(data: JsonObject, sent: SentPrompt, provider?: string): AnswerLog;
 }

@@ -3,6 +3,7 @@ import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, ModelEvent, TextCompletion } from '../chat/chat.ts';
 import type { Embed } from './embeddings.ts';
 import type { Lesson, LessonKind, LessonRule, RememberedLesson } from './lesson.ts';
+import type { TraceHeaders } from '../outbound.ts';
 import type { Emit } from '../../shared/async/emit.ts';
 import type { JsonObject, JsonValue } from '../../shared/json/json.ts';
 import type { MaybePromise } from '../../shared/async/maybe-promise.ts';
@@ -43,6 +44,8 @@ export interface ModelRequest {
   attempts?: Attempts;
   /** The public id of the model, if it is asked in place of the one that the run names. */
   fallback?: string;
+  /** The trace headers of the request that is currently made. Absent: it is not traced. */
+  trace?: () => TraceHeaders | undefined;
   /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */
   onRepeat?: (next: ModelRequest, fault?: unknown) => void;
 }
@@ -82,6 +85,8 @@ export type OutputDegree = 'schema' | 'json' | 'none';
 
 /** A model server, or a wrapper of one, that answers model requests. */
 export interface ModelBackend {
+  /** Whose API it speaks, as OpenTelemetry names it (`gen_ai.provider.name`). Absent: unknown. */
+  readonly provider?: string | undefined;
   /**
    * Emits text and reasoning as they arrive, each tool call in one piece, usage when known, and finally one `finish` per choice; resolves at the end
    * of the answer. If `emit` throws, the connection is closed, and the promise rejects with that error.

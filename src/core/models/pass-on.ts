@@ -1,6 +1,6 @@
 import type { Caller } from '../callers/caller.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
-import type { OutboundBody } from '../outbound.ts';
+import type { OutboundBody, TraceHeaders } from '../outbound.ts';
 
 /** Routes of OpenAI's API below `/v1` whose requests go to the backend of their model as they are. */
 export const passedPaths = [
@@ -22,6 +22,7 @@ export interface PassedRequest {
   model: string;
   content: { type: 'json'; body: JsonObject } | { type: 'form'; contentType: string; bytesFor(model: string): AsyncIterable<Uint8Array> };
   signal: AbortSignal;
+  trace?: TraceHeaders | undefined;
   caller: Pick<Caller, 'id' | 'models'>;
 }
 

@@ -22,3 +22,8 @@ export function endCauseOf(error: unknown, signal: AbortSignal): EndCause {
 export function errorThatEnded(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : error;
 }
+
+/** The gateway stops, or needs the memory: the run was neither cancelled nor left. */
+export function isEndedByGateway({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof GatewayError && reason.code !== 'run_cancelled';
+}

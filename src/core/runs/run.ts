@@ -8,6 +8,7 @@ import type { AskClient } from '../user-input/elicitation.ts';
 import type { PresetRecord } from '../stores/preset.ts';
 import type { ModelRequestLog } from '../models/model-request-log.ts';
 import type { ThoughtSealer } from '../chat/thought.ts';
+import type { TraceOfRun } from './trace.ts';
 import type { RecordedRequest } from './recorded-request.ts';
 
 /** The run, as every part of the program that works on it sees it. */
@@ -58,6 +59,8 @@ export interface RunContext {
   readonly transcript?: ChatMessage[] | undefined;
   /** Absent when a single function is invoked. */
   readonly thoughts?: ThoughtSealer;
+  /** Absent if nothing is traced. */
+  readonly trace?: TraceOfRun | undefined;
   /**
    * Counts memory that the run takes besides its request, in characters; less than 0 gives it back. Absent when a single function is invoked.
    * @throws GatewayError `overloaded` if there is no room for it

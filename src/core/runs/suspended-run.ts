@@ -109,6 +109,8 @@ interface Failure {
   key: string;
   /** The names under which the calls that have run are cited. */
   ran: string[];
+  /** Calls were tasks of their servers when it was stored. It did not fail then: a restart may have ended it. */
+  hasTasks?: true;
 }
 
 export interface DecidedCall {

@@ -147,5 +147,7 @@ export interface Registry {
   readFact(name: string): Promise<string | undefined>;
   writeFact(name: string, value: string): Promise<void>;
 
+  /** Looks at once for changes by other processes. */
+  refresh(): Promise<void>;
   close(): Promise<void>;
 }

@@ -150,6 +150,19 @@ export interface ToolInvocation {
   results?: ResultStore;
   /** The state with which the call was suspended (`waitFor`), and the decisions since. */
   resumed?: ResumedInner;
+  /** Absent where no run can be continued after a restart. */
+  task?: CallTask;
+}
+
+/** For a call that its server works on as a task, which outlives the gateway. */
+export interface CallTask {
+  /** What an earlier process has stored: the task is followed, and nothing is called. */
+  readonly stored?: JsonObject;
+  /**
+   * To be called when the call has become a task, with what is needed to follow it. Whether the run is stored with it: then the task must not be cancelled
+   * when the gateway shuts down.
+   */
+  begin(task: JsonObject): Promise<boolean>;
 }
 
 /** Runs a preset as a tool: it sees only `args.request`. */

@@ -58,6 +58,8 @@ export interface AuthenticatorOptions {
   personTokens: PersonTokens;
   /** Absent: there are no callers but those with keys. With it the gateway is never open. */
   oidc?: OidcCallers | undefined;
+  /** Callers of another issuer, whose tokens are checked elsewhere. */
+  foreign?: Pick<OidcCallers, 'findById'> | undefined;
   /** Called with each caller who is a person. */
   onPerson?: ((caller: Caller) => void) | undefined;
   /** Whether the gateway listens on a loopback address only. */
@@ -81,7 +83,7 @@ const fixedCaller: Caller = { id: fixedCallerId, name: 'administrator', role: 'a
  * Expired keys count too: a key that expires must never open the gateway.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { adminKey, metricsKey, startKey, isLoopback, pepper, oidc, allowedOrigins = [] } = options;
+  const { adminKey, metricsKey, startKey, isLoopback, pepper, oidc, foreign, allowedOrigins = [] } = options;
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
   const startHash = startKey === undefined ? undefined : digest(startKey);
   const metricsHash = metricsKey === undefined ? undefined : digest(metricsKey);
@@ -125,7 +127,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     async findById(id, request) {
       if (id === openCallerId) return (await isOpen()) && strangerRefusal(request) === undefined ? openCaller : undefined;
       if (id === fixedCallerId) return fixedHash && fixedCaller;
-      const byToken = oidc?.findById(id);
+      const byToken = oidc?.findById(id) ?? foreign?.findById(id);
       if (byToken !== undefined) return byToken;
       const key = await stored.findById(keyIdOf(id));
       const personId = personIdOf(id);
@@ -193,11 +195,16 @@ function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
+/** RFC 6750. */
+export function bearerIn(headers: Credentials['headers']): string | undefined {
+  return /^bearer\s+(\S+)/i.exec(single(headers['authorization']) ?? '')?.[1];
+}
+
 /** The key of a request: `Authorization: Bearer`, `x-api-key`, or Basic with the key as password. */
 export function tokenOf(headers: Credentials['headers']): string | undefined {
-  const authorization = single(headers['authorization']) ?? '';
-  const bearer = /^bearer\s+(\S+)/i.exec(authorization)?.[1];
+  const bearer = bearerIn(headers);
   if (bearer !== undefined) return bearer;
+  const authorization = single(headers['authorization']) ?? '';
   const value = /^basic\s+(\S+)/i.exec(authorization)?.[1];
   if (value !== undefined) {
     const pair = Buffer.from(value, 'base64').toString();

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { loggedCaller, type Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { invalidKey, startKeyNeeded, type Authenticator } from './authenticate.ts';
+import { bearerIn, invalidKey, startKeyNeeded, type Authenticator } from './authenticate.ts';
 import { sendNotFound } from '../errors/error-handler.ts';
-import { findAccess, needsPerson, routeRoles, type Access } from './route-roles.ts';
+import type { ClientTokens } from './client-tokens.ts';
+import { findAccess, needsPerson, routeRoles, takesClientTokens, type Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../errors/unread-bodies.ts';
 import { createRequestOrder } from '../pipelined-requests.ts';
 import { addressOwner } from './address-owner.ts';
@@ -19,6 +20,8 @@ declare module 'fastify' {
 
 interface GuardOptions {
   authenticator: Pick<Authenticator, 'requireCaller' | 'hasMetricsKey'>;
+  /** Absent: only keys, and tokens of `auth.oidc`, let programs in. */
+  clientTokens?: ClientTokens | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
   /** Default: the gateway's own table. */
@@ -37,7 +40,7 @@ const metricsOwner = 'metrics';
  * Authenticates and authorizes every request by the table of routes, before its body is read. Install it before the routes: registering a route
  * that has no row throws, so that a forgotten route makes the start fail instead of being open to everybody.
  */
-export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
+export function installGuard(app: FastifyInstance, { authenticator, clientTokens, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
   const order = createRequestOrder();
   // Separate, so that requests with keys do not delay `/health`, and requests without keys do not delay those with one.
@@ -69,13 +72,24 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
 
   /** A refusal takes its turn like any other answer, so it is a value. */
   function identify(request: FastifyRequest): MaybePromise<Caller | Refused> {
-    const toRefused = (refusal: unknown): Refused => ({ refusal });
+    const refuse = (refusal: unknown): MaybePromise<Caller | Refused> => findClient(request, refusal);
     try {
       const caller = authenticator.requireCaller(request, needsPerson(request));
-      return caller instanceof Promise ? caller.catch(toRefused) : caller;
+      return caller instanceof Promise ? caller.catch(refuse) : caller;
     } catch (error) {
-      return toRefused(error);
+      return refuse(error);
     }
+  }
+
+  /** After keys, because most requests have one. */
+  function findClient(request: FastifyRequest, refusal: unknown): MaybePromise<Caller | Refused> {
+    const token = bearerIn(request.headers);
+    const isInvalid = refusal instanceof GatewayError && refusal.code === 'invalid_api_key';
+    if (!isInvalid || token === undefined || clientTokens === undefined || !takesClientTokens(request)) return { refusal };
+    return clientTokens.find(token, request).then(
+      (caller) => caller ?? { refusal },
+      (error: unknown) => ({ refusal: error }),
+    );
   }
 
   function authorize(request: FastifyRequest, caller: Caller, access: Access | undefined): void {

@@ -31,6 +31,18 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /oauth/callback/:issuer': 'public',
   'GET /oauth/client-metadata.json': 'public',
   'GET /oauth/client-metadata/:issuer': 'public',
+  // The gateway as the authorization server of `/mcp`: programs prove themselves by what OAuth asks for, and people on its page.
+  'GET /.well-known/oauth-protected-resource': 'public',
+  'GET /.well-known/oauth-protected-resource/*': 'public',
+  'GET /.well-known/oauth-authorization-server': 'public',
+  'GET /.well-known/oauth-authorization-server/*': 'public',
+  'GET /oauth/authorize': 'public',
+  'GET /oauth/authorize/:uid': 'public',
+  'GET /oauth/consent/:uid': 'public',
+  'POST /oauth/consent/:uid': 'public',
+  'POST /oauth/token': 'public',
+  'POST /oauth/register': 'public',
+  'POST /oauth/revoke': 'public',
   // Whom the OpenID provider says to be there, and the cookie that the browser then has. The console's own page alone may use that.
   'GET /login': 'public',
   'GET /login/callback': 'public',
@@ -121,6 +133,10 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/credentials/:server/connect': 'user',
   'DELETE /api/credentials/:server': 'user',
 
+  // Each caller's own; administrators see those of everybody.
+  'GET /api/clients': 'user',
+  'DELETE /api/clients/:id': 'user',
+
   // Users see the presets that their key may use, without the prompts.
   'GET /api/presets': 'user',
   'GET /api/presets/:id': 'user',
@@ -151,6 +167,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/v1/configs/tool_servers/verify': 'admin-change',
   'GET /api/settings': 'admin-read',
   'GET /api/doctor': 'admin-read',
+  'GET /api/audit': 'admin-read',
   // Users see their own.
   'GET /api/usage': 'user',
   'GET /api/users': 'admin-read',
@@ -183,6 +200,11 @@ const impersonal: ReadonlySet<string> = new Set([
   // Open WebUI reads it before it knows for whom a function is called.
   'GET /api/tools/openapi.json',
 ]);
+
+/** The routes that take a token of a program, which it has by OAuth. They are all of the MCP server, and no others. */
+export function takesClientTokens({ routeOptions }: { routeOptions: { url?: string | undefined } }): boolean {
+  return routeOptions.url === '/mcp';
+}
 
 export function needsPerson({ method, routeOptions }: { method: string; routeOptions: { url?: string | undefined } }): boolean {
   return !impersonal.has(`${method === 'HEAD' ? 'GET' : method} ${routeOptions.url ?? ''}`);

@@ -6,6 +6,9 @@ export const anyObject = z.record(z.string(), z.unknown());
 export const isoTime = z.string().meta({ format: 'date-time' });
 export const secondsSince1970 = z.number().describe('Seconds since 1970.');
 
+/** Of each event, as OpenAPI 3.1 reads it. The events of a dialect have schemas of their own, in the API whose dialect it is. */
+export const serverSentEvent = z.unknown().describe('Server-sent events.');
+
 export const errorShape = z
   .object({
     error: z.object({

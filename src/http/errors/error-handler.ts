@@ -31,6 +31,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Default: OpenAI's error body. */
     errors?: ErrorFormat;
+    /** Further parameters of the `WWW-Authenticate` header. */
+    challenge?: string;
   }
 }
 
@@ -125,9 +127,10 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
 }
 
 /** Set where errors are sent, so that every 401 has one (RFC 9110, section 11.6.1). OAuth clients fetch a new token if theirs was rejected. */
-export function challengeFor({ headers }: FastifyRequest): string {
+export function challengeFor({ headers, routeOptions }: FastifyRequest): string {
   const wasSent = headers.authorization !== undefined || headers['x-api-key'] !== undefined;
-  return `Bearer realm="toolwharf"${wasSent ? ', error="invalid_token"' : ''}`;
+  const { challenge } = routeOptions.config;
+  return `Bearer realm="toolwharf"${wasSent ? ', error="invalid_token"' : ''}${challenge === undefined ? '' : `, ${challenge}`}`;
 }
 
 /** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */

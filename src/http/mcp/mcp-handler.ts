@@ -29,6 +29,7 @@ import { toMcpResult, toMcpTool } from './mcp-result.ts';
 import type { OfferChanges } from '../../core/tools/offer-changes.ts';
 import type { ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolFinder, ToolOutcome } from '../../core/tools/tool.ts';
+import type { ReadRequestHeader } from '../../core/chat/request-headers.ts';
 import type { FunctionInvoker, InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 
 export interface McpHandlerOptions {
@@ -162,7 +163,8 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts, subscri
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {} } = params;
-    const { caller, readHeader, address, signal } = askerOf(context);
+    const { caller, address, signal, ...asker } = askerOf(context);
+    const readHeader = readTrace(params._meta, asker.readHeader);
     // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
     const isLogged = (level: LogLevel): boolean => era === 'modern' || levels.includes(level, caller.id, context.sessionId);
     const emit = createMcpProgress(progressChannel(context, name, isLogged));
@@ -176,6 +178,16 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts, subscri
     return callInRounds({ parked: parts.parked, run: call }, { owner: caller.id, name, capabilities: client, reader, context });
   });
   return server;
+}
+
+/** The trace in the message is that of the client's call; the one in the headers is only of the HTTP request. */
+function readTrace(meta: Record<string, unknown> | undefined, readHeader: ReadRequestHeader | undefined): ReadRequestHeader | undefined {
+  if (typeof meta?.['traceparent'] !== 'string') return readHeader;
+  return (name) => {
+    if (name !== 'traceparent' && name !== 'tracestate') return readHeader?.(name);
+    const value = meta[name];
+    return typeof value === 'string' ? value : undefined;
+  };
 }
 
 async function callFunction(

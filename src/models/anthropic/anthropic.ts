@@ -63,7 +63,7 @@ export function createAnthropicBackend(
       stream: true,
       ...tools,
     } as unknown as JsonObject;
-    return client.exchange('/messages', { signal, caller: origin?.callerId, body }, async (received) => {
+    return client.exchange('/messages', { signal, caller: origin?.callerId, trace: request.trace?.(), body }, async (received) => {
       const { kind, response } = await findKind(received);
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       if (warnings.length > 0) await emit(warnings.map(warningEvent));
@@ -85,7 +85,7 @@ export function createAnthropicBackend(
       }
     },
   };
-  return applyRemedies(answerOrExplain, [fieldRemedy], (model) => memory.of(client.name, model));
+  return applyRemedies(answerOrExplain, [fieldRemedy], { lessonsOf: (model) => memory.of(client.name, model) });
 }
 
 function clientOf({ key, headers, ...connection }: AnthropicConnection, send: SendOutbound): BackendClient {

@@ -61,7 +61,7 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     const numCtx = contextWarning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
     const lines = new JsonLines(client, toEventsOf({ client, splitter, numCtx }));
     const body = { ...prepared, stream: true } as unknown as JsonObject;
-    const sent = { signal: request.signal, caller: request.origin?.callerId, body };
+    const sent = { signal: request.signal, caller: request.origin?.callerId, trace: request.trace?.(), body };
     await client.exchange('/api/chat', sent, (response) => emitAnswer(lines, { body: response.body, emit }));
     templates.learn(request.model, splitter.opensInTemplate, request.origin?.callerId);
   }
@@ -70,7 +70,7 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
   async function complete(request: ModelRequest, completion: TextCompletion, emit: Emit<ModelEvent>): Promise<void> {
     const body = { ...toGenerateBody(request, completion, models.find(request.model)), stream: true };
     const lines = new JsonLines(client, toEventsOfText(client));
-    const sent = { signal: request.signal, caller: request.origin?.callerId, body };
+    const sent = { signal: request.signal, caller: request.origin?.callerId, trace: request.trace?.(), body };
     await client.exchange('/api/generate', sent, (response) => emitAnswer(lines, { body: response.body, emit }));
   }
 

@@ -34,7 +34,7 @@ export function chooseApi({ chat, responses }: Apis, lessonsOf: (model: string) 
     },
     concerns: ({ content }, request) => request.completion === undefined && (content === '' || usesFunctions(request)),
   };
-  return applyRemedies(chosen, [remedy], lessonsOf);
+  return applyRemedies(chosen, [remedy], { lessonsOf });
 }
 
 /** "Please use /v1/responses instead", "To use function tools, use /v1/responses or …", "This model is only supported in v1/responses". */

@@ -37,7 +37,7 @@ export function createResponsesBackend(
     const { body, warnings } = toResponsesRequest(request);
     if (warnings.length > 0) await emit(warnings.map(warningEvent));
     const { signal, origin } = request;
-    return client.exchange('/responses', { signal, caller: origin?.callerId, body }, async (received) => {
+    return client.exchange('/responses', { signal, caller: origin?.callerId, trace: request.trace?.(), body }, async (received) => {
       const { kind, response } = await findKind(received);
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');
       const reader = new ResponseReader({ client, makeCallId: makeId });
@@ -47,5 +47,5 @@ export function createResponsesBackend(
     });
   }
 
-  return applyRemedies({ answer }, [keptReasoningRemedy], (model) => memory.of(client.name, model));
+  return applyRemedies({ answer }, [keptReasoningRemedy], { lessonsOf: (model) => memory.of(client.name, model) });
 }

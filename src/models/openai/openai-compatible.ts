@@ -50,7 +50,8 @@ export function createOpenAiBackend(
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
-    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (received) => {
+    const sent = { signal, caller, trace: request.trace?.(), body };
+    return client.exchange(isContinuation ? '/completions' : '/chat/completions', sent, async (received) => {
       const found = findKind(received, request.stream ? 'events' : undefined);
       const { kind, response } = found instanceof Promise ? await found : found;
       if (kind === undefined) throw client.invalid('answers neither with JSON nor with an event stream');

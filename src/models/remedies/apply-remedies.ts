@@ -29,18 +29,20 @@ const noChanges: Changes = { recalled: [], made: [], learned: [] };
 export function applyRemedies(
   backend: ModelBackend,
   remedies: readonly Remedy[],
-  lessonsOf: (model: string) => ModelLessons,
+  about: { lessonsOf: (model: string) => ModelLessons; provider?: string | undefined },
 ): ModelBackend {
-  return new RemediedBackend(backend, remedies, lessonsOf);
+  return new RemediedBackend(backend, remedies, about);
 }
 
 class RemediedBackend implements ModelBackend {
+  readonly provider: string | undefined;
   readonly #backend: ModelBackend;
   readonly #remedies: readonly Remedy[];
   readonly #lessonsOf: (model: string) => ModelLessons;
   readonly #maxRepeats: number;
 
-  constructor(backend: ModelBackend, remedies: readonly Remedy[], lessonsOf: (model: string) => ModelLessons) {
+  constructor(backend: ModelBackend, remedies: readonly Remedy[], { lessonsOf, provider }: Parameters<typeof applyRemedies>[2]) {
+    this.provider = provider;
     this.#backend = backend;
     this.#remedies = remedies;
     this.#lessonsOf = lessonsOf;

@@ -52,11 +52,13 @@ interface Routing {
 
 /** Holds a slot of its address until the answer has ended. */
 class RoutedBackend implements ModelBackend {
+  readonly provider: string | undefined;
   readonly #backends: readonly ModelBackend[];
   readonly #pool: AddressPool;
   readonly #prefix: string;
 
   constructor(backends: readonly ModelBackend[], { pool, prefix }: Routing) {
+    this.provider = backends[0]?.provider;
     this.#backends = backends;
     this.#pool = pool;
     this.#prefix = prefix === undefined ? '' : `${prefix}/`;

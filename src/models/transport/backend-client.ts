@@ -8,6 +8,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
   type SendOutbound,
+  type TraceHeaders,
   type Trust,
 } from '../../core/outbound.ts';
 import { deepFreeze } from '../../shared/json/deep-freeze.ts';
@@ -43,6 +44,7 @@ const longestSecretBytes = 16 * 1024;
 export interface SentFor {
   signal: AbortSignal;
   caller?: string | undefined;
+  trace?: TraceHeaders | undefined;
 }
 
 /** The body of a request: JSON, or bytes of another type. */
@@ -98,7 +100,7 @@ export class BackendClient {
    */
   async exchange<Result>(
     path: string,
-    { signal, caller, ...sent }: SentFor & SentBody,
+    { signal, caller, trace, ...sent }: SentFor & SentBody,
     read: (response: OutboundResponse) => Promise<Result>,
   ): Promise<Result> {
     const { firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
@@ -110,6 +112,7 @@ export class BackendClient {
         url: this.#urlOf(path),
         trust: this.#trust,
         caller,
+        trace,
         signal,
         firstByteTimeoutMs,
         idleTimeoutMs,

@@ -1,4 +1,6 @@
 import { isMeantBy, type ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { Audit } from '../../core/audit.ts';
+import { decisionOf } from '../../core/user-input/audited-decision.ts';
 import { responseData, type DataOf } from '../../core/chat/run-event.ts';
 import type { ElicitationReply } from '../../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../../core/tools/send-elicitation.ts';
@@ -17,6 +19,7 @@ interface ApprovalGateOptions {
   objectionTo: (args: JsonObject, spec: ToolSpec, run: RunContext) => Promise<string | undefined>;
   /** How long a session may take for each answer. */
   timeoutMs: number;
+  audit?: Audit | undefined;
 }
 
 /**
@@ -43,6 +46,9 @@ export function createApprovalGate(options: ApprovalGateOptions): ApprovalGate {
     const answer = toAnswer(reply.data);
     if (ownValue(reply.data, 'remember') === true) await remembered.remember(scopeOf(request), answer.decision);
     emitResponse(request, responseData(callId, answer));
+    const { run, tool, args } = request;
+    const call = { id: callId, tool: tool.spec.name, server: tool.server, args };
+    await options.audit?.record(decisionOf(answer, { callerId: run.caller.id, runId: run.runId, call }));
     return toDecision(answer, request);
   }
 

@@ -75,6 +75,8 @@ export interface CheckedHeaders {
   /** Names and values in turn. */
   flat: string[];
   isConditional: boolean;
+  /** Whether it has a `traceparent` of its own. */
+  isTraced: boolean;
   /** Whether the answer must not be compressed. */
   wantsIdentity: boolean;
 }
@@ -90,6 +92,7 @@ export function prepareHeaders(headers: Readonly<Record<string, string>>): Check
   const prepared = {
     flat: [...checked].flat(),
     isConditional: checked.has('if-none-match') || checked.has('if-modified-since'),
+    isTraced: checked.has('traceparent'),
     wantsIdentity: checked.get('accept-encoding') === 'identity',
   };
   if (Object.isFrozen(headers)) checkedBefore.set(headers, prepared);

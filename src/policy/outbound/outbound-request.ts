@@ -6,8 +6,8 @@ import type { Agent, Dispatcher } from 'undici';
 
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { gatewayUser, type OutboundRequest, type OutboundResponse, type SendOutbound } from '../../core/outbound.ts';
-import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
+import { gatewayUser, type OutboundRequest, type OutboundResponse, type SendOutbound, type TraceHeaders } from '../../core/outbound.ts';
+import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders, type CheckedHeaders } from './check-request.ts';
 import { literalClass } from './classify-address.ts';
 import { createAgent } from './create-agent.ts';
 import { createTurnsByOrigin, type ConnectionTurns, type ConnectionWait } from './connection-turns.ts';
@@ -171,7 +171,7 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
     const body = toBody(request.body);
     dispatch(
       limited.agent,
-      { origin, path, method, headers: headers.flat, body, headersTimeout: fallbackMs, bodyTimeout: fallbackMs },
+      { origin, path, method, headers: withTrace(headers, request.trace), body, headersTimeout: fallbackMs, bodyTimeout: fallbackMs },
       receiver,
     );
     const head = await receiver.head;
@@ -199,6 +199,13 @@ function isNameHidden({ trust }: OutboundRequest, { url, decision }: Destination
 
 function isUnknownName(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA');
+}
+
+/** Headers of a backend are the same for all its requests; only those of the trace are not. */
+function withTrace({ flat, isTraced }: CheckedHeaders, trace: TraceHeaders | undefined): string[] {
+  if (trace === undefined || isTraced) return flat;
+  const { traceparent, tracestate } = trace;
+  return [...flat, 'traceparent', traceparent, ...(tracestate === undefined ? [] : ['tracestate', tracestate])];
 }
 
 function toBody(body: OutboundRequest['body']): string | Uint8Array | Readable | null {

@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { conversationOf } from '../../core/runs/run.ts';
 import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
 import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type { Audit } from '../../core/audit.ts';
+import { decisionOf } from '../../core/user-input/audited-decision.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError, invalidField, shownId } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json/json.ts';
@@ -22,6 +24,7 @@ export interface ApprovalDecisionsOptions {
     ): Promise<void>;
   };
   runs: Pick<ActiveRuns, 'whenOver' | 'requireReady'>;
+  audit?: Audit | undefined;
 }
 
 export interface SubmittedDecision {
@@ -40,7 +43,14 @@ export interface ApprovalDecisions {
   decide(call: { runId: string; callId: string }, submitted: SubmittedDecision, caller: Caller): Promise<Decision>;
 }
 
-export function createApprovalDecisions({ store, suspended, tokens, remembered, runs }: ApprovalDecisionsOptions): ApprovalDecisions {
+export function createApprovalDecisions({
+  store,
+  suspended,
+  tokens,
+  remembered,
+  runs,
+  audit,
+}: ApprovalDecisionsOptions): ApprovalDecisions {
   async function findOpen(
     { runId, callId }: { runId: string; callId: string },
     caller: Caller,
@@ -72,6 +82,7 @@ export function createApprovalDecisions({ store, suspended, tokens, remembered, 
       if (again !== undefined) requireSame(answer, again.decided, call);
       else if (answer.decision === 'approve' && answer.args !== undefined) await requireValidArguments(answer.args, call, caller);
       const effect = await suspended.decide({ run, caller, runs }, { call, answer, isRemembered });
+      if (again === undefined) await audit?.record(decisionOf(answer, { callerId: caller.id, runId, call }));
       const conversation = conversationOf(run.request);
       if (isRemembered && again === undefined)
         await remembered.remember({ callerId: caller.id, conversation, definition: call.definition }, answer.decision);

@@ -1,8 +1,8 @@
-import { Client, Pool, types } from 'pg';
-import { GatewayError } from '../../core/errors.ts';
+import { Pool, types } from 'pg';
 import { execute, mapped, selectAll, selectFirst, type Database, type RecordChanges, type RecordTableName } from '../sql/database.ts';
 import type { Script } from '../sql/database.ts';
 import { schemaSteps } from '../sql/migrations.ts';
+import { lockForOne } from './one-replica.ts';
 import { runScript, withClient } from './postgres-client.ts';
 import { toPostgresFault } from './postgres-faults.ts';
 import { QueuedTransactions } from './queued-transactions.ts';
@@ -32,10 +32,11 @@ export interface PostgresDatabase extends Database {
   /** Creates or updates the tables. To be called before anything else. */
   migrate(): Promise<void>;
   /**
-   * For a gateway that shares the database with no other. Resolves with what releases it.
+   * For a gateway that shares the database with no other. Resolves with what releases it. `onLost`: another gateway has taken the database while the
+   * connection was lost.
    * @throws GatewayError `storage_unavailable` while another gateway uses the database
    */
-  lockForOne(): Promise<() => Promise<void>>;
+  lockForOne(onLost: () => void): Promise<() => Promise<void>>;
 }
 
 /** Drives scripts on connections of a pool, one statement after the other. */
@@ -51,8 +52,9 @@ export function openPostgres({ url, now }: PostgresOptions): PostgresDatabase {
     keepAlive: true,
     types: { getTypeParser },
   });
-  // Of idle connections; whoever needs the next one gets a new one.
+  // A connection that is lost: whoever uses it learns it from the query, and the next one is new. Without listeners such errors would end the process.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const writes = new QueuedTransactions(pool);
 
   async function read<Value>(script: () => Script<Value>): Promise<Value> {
@@ -75,7 +77,7 @@ export function openPostgres({ url, now }: PostgresOptions): PostgresDatabase {
       if (writes.hasFault) await writes.add('facts', () => execute(`UPDATE facts SET value = value WHERE name = ''`));
     },
     migrate: () => migrate(pool),
-    lockForOne: () => lockForOne(url),
+    lockForOne: (onLost) => lockForOne(url, onLost),
     async close() {
       await writes.close();
       await pool.end();
@@ -123,7 +125,6 @@ function* changesSince(since: string | undefined): Script<RecordChanges> {
 
 /** Any number, the same in all releases. */
 const migrationLock = 7_214_001;
-const oneReplicaLock = 7_214_002;
 
 async function migrate(pool: Pool): Promise<void> {
   try {
@@ -144,23 +145,4 @@ async function migrate(pool: Pool): Promise<void> {
   } catch (error) {
     throw toPostgresFault(error);
   }
-}
-
-/** On a connection of its own, whose end releases the lock: also when the process is killed. */
-async function lockForOne(url: string): Promise<() => Promise<void>> {
-  const client = new Client({ connectionString: url, application_name: 'toolwharf (only replica)', keepAlive: true });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    const { rows } = await client.query<{ isFree: boolean }>('SELECT pg_try_advisory_lock($1) AS "isFree"', [oneReplicaLock]);
-    if (rows[0]?.isFree === true) return () => client.end();
-  } catch (error) {
-    await client.end().catch(() => undefined);
-    throw toPostgresFault(error);
-  }
-  await client.end();
-  throw new GatewayError(
-    'storage_unavailable',
-    'Another toolwharf uses the database of DATABASE_URL. Stop it, or set REDIS_URL in both, so that they work together.',
-  );
 }

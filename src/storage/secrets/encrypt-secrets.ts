@@ -18,12 +18,13 @@ const keyLabels = {
   sign_in: 'toolwharf sign-ins of people v1',
   thought: 'toolwharf thoughts that clients return v1',
   login: 'toolwharf logins at the console v1',
+  grant: 'toolwharf grants to programs v1',
 } as const;
 
 /** The field to which a ciphertext is bound: copied to another record or field, it cannot be decrypted. */
 export interface SecretField {
   id: string;
-  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, `credential:<server>`, a redirect address, `begun`, `pending`, caller and server of a sign-in, `thought`, or the kind of a note. */
+  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, `credential:<server>`, a redirect address, `begun`, `pending`, caller and server of a sign-in, the ids of a grant's record, `thought`, or the kind of a note. */
   field: string;
 }
 

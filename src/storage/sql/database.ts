@@ -20,10 +20,12 @@ export type Dialect = 'sqlite' | 'postgres';
 
 /** The transactions of one store exclude each other, also those of other replicas: what a script has read is still true when it writes. */
 export type StoreName =
+  | 'audit'
   | 'chats'
   | 'chat_memory'
   | 'credentials'
   | 'facts'
+  | 'grants'
   | 'oauth_clients'
   | 'registry'
   | 'responses'

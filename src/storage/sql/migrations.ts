@@ -257,4 +257,78 @@ export const schemaSteps: readonly SchemaStep[] = [
   `,
     postgres: postgresBase,
   },
+  // Who changed and decided what; `person_id` and `owner_person` are deleted with the person.
+  {
+    sqlite: `
+  CREATE TABLE audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    time INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    person_id TEXT,
+    action TEXT NOT NULL,
+    subject TEXT,
+    owner_key TEXT,
+    owner_person TEXT,
+    detail TEXT
+  ) STRICT;
+  CREATE INDEX audit_by_key ON audit (key_id, number);
+  CREATE INDEX audit_by_time ON audit (time);
+  CREATE INDEX audit_by_owner ON audit (owner_key) WHERE owner_person IS NOT NULL;
+  `,
+    postgres: `
+  CREATE TABLE audit (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    time bigint NOT NULL,
+    key_id text COLLATE "C" NOT NULL,
+    person_id text COLLATE "C",
+    action text NOT NULL,
+    subject text,
+    owner_key text COLLATE "C",
+    owner_person text COLLATE "C",
+    detail text
+  );
+  CREATE INDEX audit_by_key ON audit (key_id, number);
+  CREATE INDEX audit_by_time ON audit (time);
+  CREATE INDEX audit_by_owner ON audit (owner_key) WHERE owner_person IS NOT NULL;
+  `,
+  },
+  // What the authorization server for `/mcp` stores. Ids are hashes; `value` is encrypted.
+  {
+    sqlite: `
+  CREATE TABLE grant_records (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    caller_id TEXT NOT NULL,
+    grant_id TEXT,
+    expires INTEGER NOT NULL,
+    used INTEGER,
+    value TEXT NOT NULL,
+    UNIQUE (kind, id)
+  ) STRICT;
+  CREATE INDEX grant_records_by_end ON grant_records (expires);
+  CREATE INDEX grant_records_of_caller ON grant_records (caller_id, kind, position);
+  CREATE INDEX grant_records_of_client ON grant_records (client_id, kind);
+  CREATE INDEX grant_records_of_grant ON grant_records (grant_id, kind, position);
+  `,
+    postgres: `
+  CREATE TABLE grant_records (
+    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    client_id text COLLATE "C" NOT NULL,
+    caller_id text COLLATE "C" NOT NULL,
+    grant_id text COLLATE "C",
+    expires bigint NOT NULL,
+    used bigint,
+    value text NOT NULL,
+    UNIQUE (kind, id)
+  );
+  CREATE INDEX grant_records_by_end ON grant_records (expires);
+  CREATE INDEX grant_records_of_caller ON grant_records (caller_id, kind, position);
+  CREATE INDEX grant_records_of_client ON grant_records (client_id, kind);
+  CREATE INDEX grant_records_of_grant ON grant_records (grant_id, kind, position);
+  `,
+  },
 ];

@@ -25,7 +25,10 @@ export function supplyFromServer(
 ): MaybePromise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
-  const opening = servers.open(record, run, functions !== undefined);
+  // A run that continues, perhaps right after a restart, may have calls to take up.
+  const isContinued = run.suspension?.resumed !== undefined || run.repeat?.isBehind === true;
+  const isNeeded = functions !== undefined || isContinued;
+  const opening = servers.open(record, run, isNeeded);
   if (functions !== undefined) return supplyNamed(chosen, functions, { opening, servers, run, to });
   return whenThere(opening, (opened) => {
     if (needsCredential(opened)) return { candidates: [connectCandidate(record, servers.open, false)], warnings: [] };

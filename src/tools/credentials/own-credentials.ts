@@ -1,3 +1,4 @@
+import type { Audit } from '../../core/audit.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type {
   Credential,
@@ -25,6 +26,7 @@ interface OwnCredentialsOptions {
   /** The registered servers that a caller may use. */
   serversOf: (caller: Caller) => Promise<readonly ToolServerRecord[]>;
   allServers: () => MaybePromise<readonly ToolServerRecord[]>;
+  audit?: Audit | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
   /** The caller's credential for a server is gone, or another one. */
@@ -116,6 +118,7 @@ class StoredCredentials implements OwnCredentials, CredentialUse {
         'not_found',
         `You have no credential for a tool server "${server.slice(0, 100)}". GET /api/credentials lists yours.`,
       );
+    await this.#options.audit?.record({ callerId: caller.id, action: 'credential.forget', subject: server });
   }
 
   async listStored(callerId: string): Promise<ShownCredential[]> {
@@ -186,6 +189,8 @@ class StoredCredentials implements OwnCredentials, CredentialUse {
 
   async #saveFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
     await this.#options.store.save(caller.id, record.id, credential);
+    const { kind } = credential;
+    await this.#options.audit?.record({ callerId: caller.id, action: 'credential.connect', subject: record.id, detail: { kind } });
     this.#options.onChanged(caller.id, record.id);
     for (const onConnected of this.#watchers.get(JSON.stringify([caller.id, record.id])) ?? []) onConnected();
     return this.#toShown(record, credential);

@@ -1,11 +1,12 @@
 import { ProtocolError, ProtocolErrorCode, type CallToolResult, type ElicitRequestParams } from '@modelcontextprotocol/client';
+import { isEndedByGateway } from '../../core/runs/end-cause.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { answerElicitation, mcpStatusCharacters } from './call-scope.ts';
 import { truncateText } from './convert-tools.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { showStructure } from './incoming/hidden-fields.ts';
-import { readTask, type McpTask } from './incoming/hidden-task.ts';
+import { readTask, storedTask, type McpTask } from './incoming/hidden-task.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
 
@@ -39,12 +40,14 @@ interface FollowedTask {
 
 /**
  * Asks for a task until it has a result, in the rhythm that its server wants. The call's own limit of time without progress does not apply: each answer
- * says that the server still works on it. A call that ends before has its task cancelled.
+ * says that the server still works on it. A call that ends before has its task cancelled, unless the gateway itself ends it and its run is stored.
  * @throws what the SDK throws, AnswerCutOff if nothing is known of the task any more, and the signal's reason
  */
 export async function followTask(created: McpTask, followed: FollowedTask): Promise<CallToolResult> {
   const { server, invocation, context } = followed;
+  const isKept = (await invocation.task?.begin(storedTask(created))) === true;
   const cancel = (): void => {
+    if (isKept && isEndedByGateway(invocation.run.signal)) return;
     const signal = AbortSignal.timeout(cancelMs);
     void server.connection
       .current()
@@ -121,6 +124,9 @@ async function ask(request: AskedAboutTask, { server, invocation, context }: Fol
       invocation.signal.throwIfAborted();
       const { kind, isSessionLost, message } = explainMcpFailure(error);
       const mayPass = isSessionLost === true || kind === 'never-sent' || kind === 'maybe-sent' || kind === 'timeout';
+      // That the server has no such task does not mean that the call was without effect.
+      if (kind === 'answered' && request.method === 'tasks/get')
+        throw new AnswerCutOff(`The server does not know its task any more: ${message}`);
       if (!mayPass) throw error;
       if (failures >= failuresInRow) throw new AnswerCutOff(`The server no longer answers questions about its task: ${message}`);
       if (kind !== 'timeout') server.connection.replace(used);

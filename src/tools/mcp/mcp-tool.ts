@@ -16,7 +16,7 @@ import type { McpPeer } from './mcp-peer.ts';
 import type { OpenConnection } from './open-connection.ts';
 import { passedMeta } from './passed-meta.ts';
 import { followTask } from './follow-task.ts';
-import { takeTask, type McpTask } from './incoming/hidden-task.ts';
+import { readTask, takeTask, type McpTask } from './incoming/hidden-task.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** The parts of a server that a call needs. */
@@ -87,8 +87,8 @@ interface Target {
 async function run(target: Target, invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
   const { server, definition, isIdempotent } = target;
   const { peer, connection } = server;
-  // Asked for when there is something to redact: a token may be renewed by the call itself.
-  const masks = (): Pick<McpPeer, 'mask' | 'credentialMask'> => peer.masksFor?.(invocation.run) ?? peer;
+  const stored = invocation.task?.stored && readTask(invocation.task.stored);
+  if (stored !== undefined) return takeUp(stored, target, { invocation, context });
   let task: McpTask | undefined;
   for (let attempt = 1; ; attempt += 1) {
     let used: OpenConnection | undefined;
@@ -98,17 +98,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       const answer = await used.call(definition, invocation, context);
       task = takeTask(answer);
       const result = task === undefined ? answer : await followTask(task, { server, invocation, context });
-      // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
-      const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
-      const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
-      const outcome = readToolResult(result, peer.id, isUsableSchema(definition.outputSchema));
-      if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
-      const meta = passedMeta(result._meta, masks().credentialMask, limits.keptResultBytes);
-      const note = faults.length === 0 ? undefined : mismatchNote(masks().mask.text(faults.join('; ')));
-      return withoutCredentials(
-        { ...outcome, ...(note !== undefined && { note, isMisfit: true }), ...(meta && { meta }) },
-        masks().credentialMask,
-      );
+      return await outcomeOf(result, target, invocation);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = task === undefined ? explainMcpFailure(error) : ofBegunTask(explainMcpFailure(error));
@@ -117,7 +107,7 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       const { wantedScopes = [] } = failure;
       if (wantedScopes.length > 0) target.onScopesWanted?.(wantedScopes);
       if (!mayRetry || failure.kind === 'denied' || wantedScopes.length > 0 || attempt >= attempts)
-        return failedOutcome(failure, target, { isReady: used !== undefined, mask: masks().mask });
+        return failedOutcome(failure, target, { isReady: used !== undefined, mask: masksFor(peer, invocation).mask });
       if (used !== undefined) connection.replace(used);
     } finally {
       used?.forgetTask(invocation.callId);
@@ -125,9 +115,46 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
   }
 }
 
+/** Goes on with the task of a call that was made before a restart. */
+async function takeUp(
+  task: McpTask,
+  target: Target,
+  { invocation, context }: { invocation: ToolInvocation; context: ToolContext | undefined },
+): Promise<ToolOutcome> {
+  const { server } = target;
+  try {
+    return await outcomeOf(await followTask(task, { server, invocation, context }), target, invocation);
+  } catch (error) {
+    if (invocation.signal.aborted) throw invocation.signal.reason;
+    const { mask } = masksFor(server.peer, invocation);
+    return failedOutcome(ofBegunTask(explainMcpFailure(error)), target, { isReady: true, mask });
+  }
+}
+
+/** To be asked for when there is something to redact: a token may be renewed by the call itself. */
+function masksFor(peer: McpPeer, { run: context }: ToolInvocation): Pick<McpPeer, 'mask' | 'credentialMask'> {
+  return peer.masksFor?.(context) ?? peer;
+}
+
+async function outcomeOf(
+  result: CallToolResult,
+  { server: { peer }, definition }: Target,
+  invocation: ToolInvocation,
+): Promise<ToolOutcome> {
+  // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
+  const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
+  const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
+  const outcome = readToolResult(result, peer.id, isUsableSchema(definition.outputSchema));
+  const { mask, credentialMask } = masksFor(peer, invocation);
+  if (outcome.type === 'error') return { ...outcome, message: mask.text(outcome.message) };
+  const meta = passedMeta(result._meta, credentialMask, limits.keptResultBytes);
+  const note = faults.length === 0 ? undefined : mismatchNote(mask.text(faults.join('; ')));
+  return withoutCredentials({ ...outcome, ...(note !== undefined && { note, isMisfit: true }), ...(meta && { meta }) }, credentialMask);
+}
+
 /** If a request about a task fails, its server still works on the task. */
 function ofBegunTask({ kind, message }: McpFailure): McpFailure {
-  return { kind: kind === 'never-sent' || kind === 'refused' ? 'maybe-sent' : kind, message };
+  return { kind: kind === 'never-sent' || kind === 'refused' || kind === 'denied' ? 'maybe-sent' : kind, message };
 }
 
 /**

@@ -155,21 +155,23 @@ class ConnectionOverSdk implements OpenConnection {
       };
       // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.
       const options = { signal, timeout: limits.mcpAnswerMs };
-      const params = { name, arguments: args, ...(client.getProtocolEra() === 'modern' && { _meta: { [LOG_LEVEL_META_KEY]: 'info' } }) };
+      const trace = run.trace?.headersOf(callId, 'mcp');
+      const meta = { ...(client.getProtocolEra() === 'modern' && { [LOG_LEVEL_META_KEY]: 'info' }), ...trace };
+      const params = { name, arguments: args, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
       // Since 2026 the server decides what becomes a task.
       const isTask = execution?.taskSupport === 'required' && client.getServerCapabilities()?.tasks?.requests?.tools?.call !== undefined;
       const result = isTask
-        ? await client.callTool({ ...params, task: {}, ...this.#progressOfTask(callId, onprogress) }, options)
+        ? await client.callTool({ ...params, task: {}, _meta: { ...meta, ...this.#progressOfTask(callId, onprogress) } }, options)
         : await client.callTool(params, { ...options, onprogress });
       return showStructure(this.#connector.numbers.unmark(result));
     });
   }
 
   /** Progress is reported under the token of the call as long as its task is worked on. */
-  #progressOfTask(callId: string, report: (progress: Progress) => void): { _meta: { progressToken: string } } {
+  #progressOfTask(callId: string, report: (progress: Progress) => void): { progressToken: string } {
     const progressToken = tokenOfTask(callId);
     this.#connector.taskProgress.set(progressToken, report);
-    return { _meta: { progressToken } };
+    return { progressToken };
   }
 
   forgetTask(callId: string): void {

@@ -49,8 +49,12 @@ const measuredChats = { whole: 480, stream: 96 };
 /** Nothing is collected while chats are counted. */
 export const youngMegabytes = 512;
 
-/** Counts in a gateway of its own, started from `folder`, a checkout, with a key, the log, the run log and metrics. */
-export async function countChats(checkout: string, chats: readonly CountedChat[] = countedChats): Promise<Map<string, ChatCounts>> {
+/** Counts in a gateway of its own, started from `folder`, a checkout, with a key, the log, the run log and metrics. `settings`: of the gateway. */
+export async function countChats(
+  checkout: string,
+  chats: readonly CountedChat[] = countedChats,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Map<string, ChatCounts>> {
   const folder = mkdtempSync(join(tmpdir(), 'toolwharf-counts-'));
   const children: ChildProcess[] = [];
   try {
@@ -72,6 +76,7 @@ export async function countChats(checkout: string, chats: readonly CountedChat[]
         LOG_FORMAT: 'json',
         OLLAMA_BASE_URLS: ';',
         OPENAI_API_BASE_URLS: `${backendUrl}/v1`,
+        ...settings,
       },
     });
     children.push(gateway);

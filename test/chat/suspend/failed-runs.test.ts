@@ -13,12 +13,14 @@ it('hashes each request once, however many alike are under way', async () => {
       claimFailed: () => Promise.resolve(undefined),
       callersWithFailed: () => Promise.resolve([{ callerId: 'anna', expires: 2 }]),
       prune: () => Promise.resolve(),
+      close: () => Promise.resolve(false),
     },
     keyOf: (_callerId, request) => {
       hashed.push(request);
       return Promise.resolve(String(hashed.length));
     },
     bounds: { maxOfCaller: 1, maxCharacters: 1, maxRunCharacters: 1 },
+    callMs: 1,
     now: () => 1,
     newId: () => 'id',
     onFault: (error) => expect.unreachable(String(error)),

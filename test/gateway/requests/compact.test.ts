@@ -65,6 +65,7 @@ it('leaves out the summary of another caller, or of another server, with a warni
 it.each<[string, JsonObject, string]>([
   ['no model', { input: 'Hello' }, 'model'],
   ['no input', { model: 'model' }, 'input'],
+  ['an earlier response that is no id', { model: 'model', input: 'Hello', previous_response_id: {} }, 'previous_response_id'],
 ])('refuses a request with %s', async (_, payload, param) => {
   const { post } = await begin();
   expect(await post('/v1/responses/compact', payload)).toMatchObject({ status: 400, body: { error: { param } } });

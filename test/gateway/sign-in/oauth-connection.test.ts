@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,6 +7,11 @@ import { parseToolServerConnection } from '../../../src/storage/tool-server-conn
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { adminApp } from '../tool-servers/tool-server-fixture.ts';
 
+const { privateKey } = generateKeyPairSync('ec', {
+  namedCurve: 'P-256',
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
 const newFolder = temporaryFolders();
 const oauth = { client_id: 'gateway', client_secret: 'CANARY-client-secret', scopes: ['read'], resource: 'http://maps.test' };
 const connection = { id: 'maps', url: 'http://maps.test', auth_type: 'oauth', oauth };
@@ -57,6 +63,19 @@ describe('a connection with oauth', () => {
     ['half of the addresses', { oauth: { authorize_url: 'https://a.test' } }, 'oauth.token_url', /needed with authorize_url/],
     ['the other half', { oauth: { token_url: 'https://a.test' } }, 'oauth.authorize_url', /needed with token_url/],
     ['client_credentials without a client', { oauth: { grant: 'client_credentials' } }, 'oauth.client_id', /register the gateway/],
+    [
+      'a key that cannot be read',
+      { oauth: { client_id: 'a', client_secret: '-----BEGIN PRIVATE KEY-----\nAA' } },
+      'oauth.client_secret',
+      /cannot be read/,
+    ],
+    [
+      'a key for people',
+      { oauth: { client_id: 'a', client_secret: privateKey } },
+      'oauth.client_secret',
+      /only grant "client_credentials"/,
+    ],
+    ['a secret of two lines', { oauth: { client_id: 'a', client_secret: 'a\nb' } }, 'oauth.client_secret', /one line/],
     ['client_credentials for each person', { per_user: true, oauth: { ...oauth, grant: 'client_credentials' } }, 'per_user', /contradicts/],
     ['another grant', { oauth: { grant: 'password' } }, 'oauth.grant', /client_credentials/],
     ['scopes in one text', { oauth: { scopes: ['read write'] } }, 'oauth.scopes.0', /without spaces/],

@@ -83,6 +83,8 @@ it('answers are as the document says, on every route', async () => {
   await call('GET /api/settings', { key: '' });
   const anthropic = { headers: { 'anthropic-version': '2023-06-01' } };
   await call('GET /v1/models', anthropic);
+  expect((await call('GET /v1/models', { url: '/v1/models?limit=1001', ...anthropic })).status).toBe(400);
+  expect((await call('POST /mcp')).status).toBe(415);
   await call('GET /v1/models/{id}', { url: '/v1/models/model' });
   await call('GET /v1/models/{id}', { url: '/v1/models/model', ...anthropic });
   expect((await call('GET /v1/models/{id}', { url: '/v1/models/none' })).status).toBe(404);
@@ -196,6 +198,8 @@ it('answers are as the document says, on every route', async () => {
     expect((await call(`GET /api/${route}/credentials`, { url: `/api/${owner}/credentials` })).status).toBe(200);
     expect((await call(`DELETE /api/${route}/credentials/{server}`, { url: `/api/${owner}/credentials/mail` })).status).toBe(404);
   }
+  expect((await call('GET /api/clients')).status).toBe(200);
+  expect((await call('DELETE /api/clients/{id}', { url: '/api/clients/none' })).status).toBe(404);
   for (const url of ['/api/tools/mail/read/invoke', '/api/tools/read/invoke'])
     expect((await call(invoke, { url, payload: given })).status).toBe(409);
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
@@ -246,6 +250,8 @@ it('answers are as the document says, on every route', async () => {
   expect((await call(`POST ${entry}/verify`, { url: '/api/backends/lab/verify' })).status).toBe(200);
   expect((await call(`DELETE ${entry}`, { url: '/api/backends/lab' })).status).toBe(200);
 
+  await call('GET /api/audit', { url: '/api/audit?limit=1' });
+  await call('GET /api/audit');
   await call('GET /api/usage', { url: '/api/usage?by=user' });
   await call('GET /api/usage', { url: '/api/usage?by=tool' });
   const users = { from: 'header', name: 'x-user' };

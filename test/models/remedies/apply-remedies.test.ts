@@ -36,7 +36,7 @@ function cooling(recognised: Partial<Recognised> = { pointsAt: 'No temperature' 
 function start(remedy: Remedy, ...turns: ScriptStep[][]) {
   const model = new ScriptedModel(...turns);
   const memory = new RefusalMemory(() => 0);
-  const backend = applyRemedies(model, [remedy], (name) => memory.of('llm', name));
+  const backend = applyRemedies(model, [remedy], { lessonsOf: (name) => memory.of('llm', name) });
   const run = (): NonNullable<ModelRequest['origin']> => ({ callerId: 'ada', sourceOf: () => undefined });
   async function ask(origin = run()): Promise<string[]> {
     const events: ModelEvent[] = [];

@@ -37,6 +37,24 @@ describe('a request', () => {
   });
 });
 
+it('carries its trace as headers, unless it has a trace of its own', async () => {
+  const sent: unknown[] = [];
+  const server = await startServer(({ headers: { traceparent, tracestate } }, response) => {
+    sent.push([traceparent, tracestate]);
+    response.end();
+  });
+  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00', tracestate: 'vendor=1' };
+  const headers = Object.freeze({ 'x-api-key': 'k' });
+  await openDoor().send({ url: server.origin, headers, trace });
+  await openDoor().send({ url: server.origin, headers });
+  await openDoor().send({ url: server.origin, headers: { traceparent: 'its own' }, trace });
+  expect(sent).toEqual([
+    [trace.traceparent, 'vendor=1'],
+    [undefined, undefined],
+    ['its own', undefined],
+  ]);
+});
+
 describe('an answer', () => {
   it('has its headers in lower case and joined, and its status as it came', async () => {
     const peer = await startPeer((socket) =>

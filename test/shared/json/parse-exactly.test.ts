@@ -173,7 +173,7 @@ const withoutDigits = [
   'policy/',
   'shared/json/parse-exactly.ts',
   'storage/secrets/secret-parts.ts',
-  'storage/sqlite/',
+  'storage/sql/',
   'tools/functions/',
   'tools/mcp/',
   'console/',

@@ -1,3 +1,4 @@
+import { exportJWK, exportPKCS8, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import { protectedApi, protectedMcpServer } from '../../_support/protected-servers.ts';
@@ -77,5 +78,36 @@ describe('signing in at an API', () => {
     const settings = { clientId: 'gateway', clientSecret: 'a secret', scopes: ['profile.read'], grant: 'client_credentials' as const };
     const { accessToken } = await oauthClient().ownToken(oauthRecord(server.url, { oauth: settings }));
     expect(await authorization.verify(accessToken, server.url)).toMatchObject({ subject: 'gateway' });
+  });
+
+  it.each<[string, 'pem' | 'jwk', 'ES256' | 'RS256' | 'Ed25519' | 'PS256']>([
+    ['an EC key in PEM', 'pem', 'ES256'],
+    ['an RSA key in PEM', 'pem', 'RS256'],
+    ['an Ed25519 key as a JWK', 'jwk', 'Ed25519'],
+    ['an RSA key as a JWK that names PS256', 'jwk', 'PS256'],
+  ])('signs the gateway in as itself with %s, which stays with the gateway', async (_what, form, alg) => {
+    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+    const named = { kid: 'key 2', alg };
+    const clientSecret = form === 'pem' ? await exportPKCS8(privateKey) : JSON.stringify({ ...(await exportJWK(privateKey)), ...named });
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), ...named }] };
+    const authorization = await authorizationServer({
+      clients: [
+        {
+          client_id: 'gateway',
+          jwks,
+          token_endpoint_auth_method: 'private_key_jwt',
+          token_endpoint_auth_signing_alg: alg,
+          grant_types: ['client_credentials'],
+          redirect_uris: [],
+          response_types: [],
+        },
+      ],
+    });
+    const server = await protectedMcpServer(authorization);
+    const settings = { clientId: 'gateway', clientSecret, scopes: ['profile.read'], grant: 'client_credentials' as const };
+    const { accessToken } = await oauthClient().ownToken(oauthRecord(server.url, { oauth: settings }));
+    expect(await authorization.verify(accessToken, server.url)).toMatchObject({ subject: 'gateway' });
+    const sent = JSON.stringify(authorization.asked('/token'));
+    expect([sent.includes('client_assertion'), sent.includes(clientSecret.slice(40, 80))]).toEqual([true, false]);
   });
 });

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { bodySchema } from './chat-body-schema.ts';
 import type { AnswerDescription, RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import {
+  anyObject,
+  approvalShape,
+  connectShape,
+  secondsSince1970,
+  serverSentEvent,
+  sourceShape,
+  warningsShape,
+} from '../../description/shared-schemas.ts';
 import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 
 export const completionShape = z
@@ -34,7 +42,7 @@ export const completionShape = z
 /** An answer of a chat, whole or as a stream. */
 const chatAnswer: AnswerDescription = {
   about: 'The answer. With `stream: true` server-sent events, each with a chunk as JSON, and `[DONE]` at the end.',
-  content: { 'application/json': completionShape, 'text/event-stream': z.string() },
+  content: { 'application/json': completionShape, 'text/event-stream': serverSentEvent },
 };
 
 const chat = {

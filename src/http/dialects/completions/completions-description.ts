@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, secondsSince1970, warningsShape } from '../../description/shared-schemas.ts';
+import { anyObject, secondsSince1970, serverSentEvent, warningsShape } from '../../description/shared-schemas.ts';
 import { completionSchema } from './completion-schema.ts';
 
 const completionShape = z
@@ -37,7 +37,7 @@ export const completionDescriptions = {
     answers: {
       200: {
         about: 'The completion. With `stream: true` server-sent events, each with a chunk as JSON, and `[DONE]` at the end.',
-        content: { 'application/json': completionShape, 'text/event-stream': z.string() },
+        content: { 'application/json': completionShape, 'text/event-stream': serverSentEvent },
       },
     },
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, connectShape, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import { anyObject, approvalShape, connectShape, serverSentEvent, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { bodySchema, countedSchema } from './messages-body-schema.ts';
 
@@ -21,7 +21,7 @@ const messageShape = z
   })
   .meta({ id: 'Message', description: 'Anthropic’s, with fields for what the gateway did.' });
 
-const messagesErrorShape = z
+export const messagesErrorShape = z
   .looseObject({
     type: z.literal('error'),
     error: z.looseObject({ type: z.string(), message: z.string(), details: anyObject }),
@@ -56,7 +56,7 @@ export const messagesDescriptions = {
       200: {
         about:
           'The answer. With `stream: true` server-sent events from `message_start` to `message_stop`; `message_delta` has the fields of the gateway.',
-        content: { 'application/json': messageShape, 'text/event-stream': z.string() },
+        content: { 'application/json': messageShape, 'text/event-stream': serverSentEvent },
       },
     },
     errors: messagesErrorShape,

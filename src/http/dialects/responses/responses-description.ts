@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import {
+  anyObject,
+  approvalShape,
+  connectShape,
+  secondsSince1970,
+  serverSentEvent,
+  sourceShape,
+  warningsShape,
+} from '../../description/shared-schemas.ts';
 import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { bodySchema } from './request-schema.ts';
 
@@ -49,7 +57,7 @@ export const responseDescriptions = {
     answers: {
       200: {
         about: 'The response. With `stream: true` server-sent events, the last of which has the whole response.',
-        content: { 'application/json': responseShape, 'text/event-stream': z.string() },
+        content: { 'application/json': responseShape, 'text/event-stream': serverSentEvent },
       },
     },
   },

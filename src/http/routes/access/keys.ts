@@ -167,5 +167,6 @@ function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits, t
 }
 
 function log(request: FastifyRequest, keyId: string, message: string): void {
+  request.changedId = keyId;
   request.log.info({ key_id: keyId, by: request.caller.id }, message);
 }

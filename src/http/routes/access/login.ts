@@ -107,9 +107,14 @@ const loginPages: FastifyPluginAsync<{ required: () => Logins; publicUrl: string
     });
     request.log.info({ caller_id: caller.id }, 'signed in');
     const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
-    return seeOther(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
+    return seeOther(reply, `${pathIn(publicUrl)}${returnTo}`, [cookie({ name, value: '' }, { address }), kept]);
   });
 };
+
+/** What a proxy in front of the gateway takes off the paths of requests. */
+function pathIn(publicUrl: string | undefined): string {
+  return publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '');
+}
 
 /** The secret of whoever is signed in in this browser. */
 export function loginIn(headers: IncomingHttpHeaders, address: string | undefined): string | undefined {

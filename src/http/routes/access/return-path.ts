@@ -1,5 +1,5 @@
-/** Pages that people sign in for: those of the console, and those of links to connect. */
-const page = /^\/(?:console(?:\/.*)?|connect\/[\w-]+)?$/;
+/** Pages that people sign in for: those of the console, of links to connect, and of programs that ask for access. */
+const page = /^\/(?:console(?:\/.*)?|connect\/[\w-]+|oauth\/consent\/[\w-]+)?$/;
 
 /**
  * Where a browser goes when somebody has signed in: the page that they were at. Anything else is the start page, above all what a browser would take

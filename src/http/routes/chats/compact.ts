@@ -29,7 +29,8 @@ export const compactRoute: FastifyPluginAsync<CompactRouteOptions> = async (app,
     const { caller, headers, id, log } = request;
     const sent = isJsonObject(request.body) ? request.body : {};
     const { body } = await storage.prepare({ ...pick(sent), store: false }, caller);
-    const { previous_response_id: _previous, ...fields } = body as JsonObject;
+    const { previous_response_id: previous = null, ...fields } = body as JsonObject;
+    if (previous !== null && typeof previous !== 'string') throw invalidField('previous_response_id', 'must be the id of a response');
     const items = itemsIn(fields['input']);
     if (items?.length === 0) throw invalidField('input', 'is missing; it must be the conversation to shorten');
     const input = [...(items ?? []), { type: 'message', role: 'user', content: task }];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { responseShape } from '../../dialects/responses/responses-description.ts';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
+import { serverSentEvent } from '../../description/shared-schemas.ts';
 import { inputItemsQuery, responseQuery } from './stored-responses.ts';
 
 const params = { id: 'The id of the stored response.' };
@@ -23,7 +24,7 @@ export const storedResponseDescriptions = {
     answers: {
       200: {
         about: 'It, or its events.',
-        content: { 'application/json': responseShape, 'text/event-stream': z.string() },
+        content: { 'application/json': responseShape, 'text/event-stream': serverSentEvent },
       },
     },
   },

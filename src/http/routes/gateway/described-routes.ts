@@ -4,6 +4,8 @@ import { completionDescriptions } from '../../dialects/completions/completions-d
 import { ollamaChatDescriptions } from '../../dialects/ollama/ollama-description.ts';
 import { messagesDescriptions } from '../../dialects/messages/messages-description.ts';
 import { responseDescriptions } from '../../dialects/responses/responses-description.ts';
+import { auditDescriptions } from './audit-description.ts';
+import { clientDescriptions } from '../access/clients-description.ts';
 import { approvalDescriptions } from '../runs/approvals-description.ts';
 import { credentialDescriptions } from '../access/credentials-description.ts';
 import { doctorDescriptions } from './doctor-description.ts';
@@ -49,6 +51,7 @@ export function describedRoutes({ backend, connection, preset }: StoredSchemas) 
     ...toolDescriptions,
     ...openApiToolDescriptions,
     ...credentialDescriptions,
+    ...clientDescriptions,
     ...mcpDescriptions,
     ...runDescriptions,
     ...approvalDescriptions,
@@ -61,12 +64,13 @@ export function describedRoutes({ backend, connection, preset }: StoredSchemas) 
     ...openWebUiConfigDescriptions(connection),
     ...keyDescriptions,
     ...usageDescriptions,
+    ...auditDescriptions,
     ...doctorDescriptions,
     ...gatewayDescriptions,
   } satisfies RouteDescriptions;
 }
 
-/** Routes that the document leaves out: pages for people, what answers to these pages alone, and the answer to a browser's preflight. */
+/** Routes that the document leaves out: pages for people, what answers to these pages alone, what OAuth describes, and the answer to a browser's preflight. */
 export const undescribedRoutes: readonly string[] = [
   'GET /approvals/:link',
   'POST /approvals/:link',
@@ -76,6 +80,17 @@ export const undescribedRoutes: readonly string[] = [
   'GET /oauth/callback/:issuer',
   'GET /oauth/client-metadata.json',
   'GET /oauth/client-metadata/:issuer',
+  'GET /.well-known/oauth-protected-resource',
+  'GET /.well-known/oauth-protected-resource/*',
+  'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/oauth-authorization-server/*',
+  'GET /oauth/authorize',
+  'GET /oauth/authorize/:uid',
+  'GET /oauth/consent/:uid',
+  'POST /oauth/consent/:uid',
+  'POST /oauth/token',
+  'POST /oauth/register',
+  'POST /oauth/revoke',
   'GET /login',
   'GET /login/callback',
   'POST /login/token',

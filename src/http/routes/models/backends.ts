@@ -42,5 +42,6 @@ function toWire({ isOk, models, servers, warnings }: BackendVerification): JsonO
 }
 
 function log(request: FastifyRequest, id: unknown, message: string): void {
+  if (typeof id === 'string') request.changedId = id;
   request.log.info({ backend: id, by: request.caller.id }, message);
 }

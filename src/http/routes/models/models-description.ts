@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { messagesErrorShape } from '../../dialects/messages/messages-description.ts';
 import { pageQuery } from '../../dialects/messages/model-info.ts';
 import { json, type RouteDescription, type RouteDescriptions } from '../../description/route-description.ts';
-import { isoTime } from '../../description/shared-schemas.ts';
+import { errorShape, isoTime } from '../../description/shared-schemas.ts';
 
 const modelShape = z
   .looseObject({
@@ -32,6 +33,9 @@ const modelPageShape = z.object({
 });
 const headers = { 'anthropic-version': 'With it the answer, and errors, have Anthropic’s shape.' };
 
+/** In the shape that the answer has. */
+const errors = z.union([errorShape, messagesErrorShape]);
+
 const list = {
   tag: 'Models',
   summary: 'List the models',
@@ -43,6 +47,7 @@ export const modelDescriptions = {
   'GET /v1/models': {
     ...list,
     headers,
+    errors,
     query: {
       schema: pageQuery,
       fields: {
@@ -61,6 +66,7 @@ export const modelDescriptions = {
     path: '/v1/models/{id}',
     params: { id: 'The id of the model, which may contain `/`.' },
     headers,
+    errors,
     answers: { 200: json('The model.', z.union([modelShape, modelInfoShape])) },
   },
 } satisfies RouteDescriptions;

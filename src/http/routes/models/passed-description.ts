@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { json, type BodyDescription, type RouteDescription, type RouteDescriptions } from '../../description/route-description.ts';
+import { serverSentEvent } from '../../description/shared-schemas.ts';
 
 const answered = json('The answer of the backend.', z.looseObject({}));
 const file = z.string().meta({ format: 'binary' });
@@ -16,7 +17,7 @@ function form(shape: z.ZodRawShape): BodyDescription {
 const transcription: RouteDescription['answers'] = {
   200: {
     about: 'The text, in the form that `response_format` names, or as a stream.',
-    content: { 'application/json': z.looseObject({}), 'text/plain': z.string(), 'text/event-stream': z.string() },
+    content: { 'application/json': z.looseObject({}), 'text/plain': z.string(), 'text/event-stream': serverSentEvent },
   },
 };
 

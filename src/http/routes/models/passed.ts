@@ -29,7 +29,7 @@ export const passedRoutes: FastifyPluginAsync<PassedRouteOptions> = async (app, 
       const signal = disconnectSignal(reply);
       const { model, content } = await readRequest(request, formBytes);
       const { caller } = request;
-      const answer = await passOn({ path, model, content, signal, caller }).catch((error: unknown) => {
+      const answer = await passOn({ path, model, content, signal, caller, trace: request.trace }).catch((error: unknown) => {
         countPassed({ caller, model, tokens: 0, hasFailed: true });
         throw error;
       });

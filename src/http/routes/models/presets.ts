@@ -65,5 +65,6 @@ function visibleTo({ caller }: FastifyRequest, preset: JsonObject): JsonObject {
 }
 
 function log(request: FastifyRequest, id: string, message: string): void {
+  request.changedId = id;
   request.log.info({ preset: id, by: request.caller.id }, message);
 }

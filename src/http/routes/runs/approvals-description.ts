@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { json, type RouteDescriptions } from '../../description/route-description.ts';
-import { errorShape } from '../../description/shared-schemas.ts';
+import { errorShape, serverSentEvent } from '../../description/shared-schemas.ts';
 import { decisionSchema } from './approvals.ts';
 import { resumeSchema } from './resume.ts';
 
 /** The answer of a run that goes on. */
 const resumedAnswer = {
-  content: { 'application/json': z.looseObject({}), 'text/event-stream': z.string(), 'application/x-ndjson': z.string() },
+  content: { 'application/json': z.looseObject({}), 'text/event-stream': serverSentEvent, 'application/x-ndjson': z.string() },
 };
 
 export const approvalDescriptions = {

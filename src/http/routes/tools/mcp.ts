@@ -5,6 +5,7 @@ import { isDeeperThan } from '../../../shared/json/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { foreignOrigin } from '../../auth/open-mode.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
+import type { OpenAnswers } from '../../authorization-server/open-answers.ts';
 import type { McpHandler, McpHandlerOptions } from '../../mcp/mcp-handler.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { publicAddress } from '../../public-address.ts';
@@ -15,6 +16,9 @@ interface McpRouteOptions extends McpHandlerOptions {
   allowedOrigins: readonly string[];
   /** `PUBLIC_URL`. */
   publicUrl: string | undefined;
+  /** Further parameters of the `WWW-Authenticate` header: where programs learn how to get a token. */
+  challenge: string | undefined;
+  openAnswers: Pick<OpenAnswers, 'add'>;
   /** Calls back when a key with its people, or one of them, was deleted. */
   onDeleted: (forget: (ownerId: string) => void) => void;
 }
@@ -39,6 +43,7 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const signal = disconnectSignal(reply);
     const { method, body, caller } = request;
+    options.openAnswers.add(caller, request, reply.raw);
     // Even with a valid key: MCP specification, transports, security warning.
     const origin = foreignOrigin(request.headers, allowedOrigins);
     if (origin !== undefined)
@@ -58,7 +63,8 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
       }),
     );
   };
-  app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', handler: serve });
+  const config = options.challenge === undefined ? {} : { challenge: options.challenge };
+  app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', config, handler: serve });
 };
 
 /** Only the headers of the protocol: credentials have been checked, and the SDK needs none. */

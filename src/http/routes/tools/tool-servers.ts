@@ -119,5 +119,6 @@ function toListed(record: ToolServerRecord, reportOf: () => ToolServerReport): J
 }
 
 function log(request: FastifyRequest, id: string | undefined, message: string): void {
+  if (id !== undefined) request.changedId = id;
   request.log.info({ tool_server: id, by: request.caller.id }, message);
 }

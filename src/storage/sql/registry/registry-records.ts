@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { GatewayError } from '../../../core/errors.ts';
 import type { BackendConfig } from '../../../core/models/backend-config.ts';
 import type { KeyRecord, ToolServerRecord } from '../../../core/stores/registry.ts';
 import { deepFreeze } from '../../../shared/json/deep-freeze.ts';
@@ -30,11 +31,15 @@ interface Snapshot {
   readonly presets: RecordTable<ReadPreset>;
 }
 
+/** Between two attempts to read a database that does not answer. */
+const failurePauseMs = 1_000;
+
 interface RegistryRecordsOptions {
   cipher: SecretCipher;
   backendCipher: SecretCipher;
   now: () => number;
   cacheMs: number;
+  staleMs: number;
 }
 
 function* withNote<Value>(work: Script<Value>, note: Script<void>): Script<Value> {
@@ -49,9 +54,12 @@ export class RegistryRecords {
   readonly #cipher: SecretCipher;
   readonly #options: RegistryRecordsOptions;
   readonly #snapshot: Snapshot;
-  /** Of the last refresh, see `Database.changesSince`; undefined before it, and after an error. */
+  /** Of the last refresh, see `Database.changesSince`; undefined before it. */
   #mark: string | undefined;
   #refreshing: Promise<void> | undefined;
+  #failure: { error: unknown; time: number } | undefined;
+  /** When the records were last known to be current. */
+  #readAt: number | undefined;
   #checkedAt = -Infinity;
 
   constructor(database: Database, options: RegistryRecordsOptions) {
@@ -99,22 +107,44 @@ export class RegistryRecords {
     return Object.values(this.#snapshot).every((table: RecordTable<unknown>) => table.isCurrent);
   }
 
+  /** Looks for changes now, also where the records are fresh. */
+  async refresh(): Promise<void> {
+    this.#checkedAt = -Infinity;
+    await this.#refreshed();
+  }
+
   /** Also reads what was written while an earlier refresh was under way. */
   async #refreshed(): Promise<Snapshot> {
-    do await (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
-    while (!this.#isCurrent());
+    try {
+      do await (this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined)));
+      while (!this.#isCurrent());
+    } catch (error) {
+      if (!this.#mayBeStale(error)) throw error;
+    }
     return this.#snapshot;
+  }
+
+  #mayBeStale(error: unknown): boolean {
+    const isUnavailable = error instanceof GatewayError && error.code === 'storage_unavailable';
+    return isUnavailable && this.#readAt !== undefined && this.#options.now() - this.#readAt < this.#options.staleMs;
   }
 
   async #refresh(): Promise<void> {
     const time = this.#options.now();
+    // While the database does not answer, nobody waits for it anew each time.
+    if (this.#failure !== undefined && Math.abs(time - this.#failure.time) < failurePauseMs && this.#options.staleMs > 0)
+      throw this.#failure.error;
     try {
       await this.#database.read(() => this.#readChanges());
     } catch (error) {
-      this.#mark = undefined;
+      this.#failure = { error, time };
+      // What was to be read may be read by half.
+      for (const table of Object.values(this.#snapshot) as RecordTable<unknown>[]) table.noteChange();
       throw error;
     }
+    this.#failure = undefined;
     this.#checkedAt = time;
+    this.#readAt = time;
   }
 
   /** `id`: the only row of the table that `work` changes. Default: any. */

@@ -14,6 +14,8 @@ interface RegistryOptions {
   now: () => number;
   /** How long records are cached, in milliseconds, before checking for changes by another process. Changes by this one show at once. */
   cacheMs: number;
+  /** How long records are given as they were while the database cannot be read, in milliseconds. Default: 0. */
+  staleMs?: number | undefined;
 }
 
 /**
@@ -21,10 +23,10 @@ interface RegistryOptions {
  * `extra.unreadable_secrets`; `findToolServer` throws. Changing such a server keeps the unreadable values unless new ones are given. A backend has them
  * in `unreadableSecrets`.
  */
-export function createRegistry(database: Database, { secret, now, cacheMs }: RegistryOptions): Registry {
+export function createRegistry(database: Database, { secret, now, cacheMs, staleMs = 0 }: RegistryOptions): Registry {
   const cipher = createSecretCipher(secret);
   const backendCipher = createSecretCipher(secret, 'backend');
-  const records = new RegistryRecords(database, { cipher, backendCipher, now, cacheMs });
+  const records = new RegistryRecords(database, { cipher, backendCipher, now, cacheMs, staleMs });
   return {
     ...toolServersIn(records, cipher),
     ...backendsIn(records, backendCipher),
@@ -37,6 +39,7 @@ export function createRegistry(database: Database, { secret, now, cacheMs }: Reg
       const sql = 'INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
       await database.write('facts', () => execute(sql, name, value));
     },
+    refresh: () => records.refresh(),
     close: () => database.close(),
   };
 }

@@ -10,6 +10,7 @@ import {
   refreshTokenGrantRequest,
   skipStateCheck,
   type AuthorizationServer,
+  type ClientAuth,
 } from 'oauth4webapi';
 import type { OAuthClientCredentials, OAuthCredential } from '../../../core/sign-in/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -28,6 +29,8 @@ import { configuredClient, createClientRegistrar, latestClient, namesClient } fr
 import { requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';
 import { withOfflineAccess } from '../../definitions/scopes.ts';
+import { isPrivateKey } from '../../../shared/secrets/private-key.ts';
+import { signedBy } from './sign-assertion.ts';
 import { tokensIn } from './tokens-in.ts';
 import { tryClient } from './try-client.ts';
 
@@ -272,15 +275,14 @@ class DiscoveringOAuthClient implements OAuthClient {
     };
     const who = `The authorization server ${server.issuer}`;
     const asClient = { client_id: client.id };
+    const { secret = '' } = client;
+    const audience = found.isIssuerKnown ? server.issuer : (server.token_endpoint ?? server.issuer);
+    const signed = isPrivateKey(secret) ? await signedBy(secret, audience) : undefined;
+    const settings = requestSettings(this.#fetchFor(record), record.url);
+    const request = async (auth: ClientAuth): ReturnType<typeof processClientCredentialsResponse> =>
+      processClientCredentialsResponse(server, asClient, await clientCredentialsGrantRequest(server, asClient, auth, parameters, settings));
     try {
-      const settings = requestSettings(this.#fetchFor(record), record.url);
-      const { tokens } = await tryClient({ client, isRegistered: false }, async (auth) =>
-        processClientCredentialsResponse(
-          server,
-          asClient,
-          await clientCredentialsGrantRequest(server, asClient, auth, parameters, settings),
-        ),
-      );
+      const tokens = signed === undefined ? (await tryClient({ client, isRegistered: false }, request)).tokens : await request(signed);
       const { accessToken, refreshFrom } = tokensIn(tokens, { who, now: this.#options.now() });
       return { accessToken, ...withoutUndefined({ refreshFrom }) };
     } catch (error) {

@@ -40,6 +40,11 @@ export function readTask(given: JsonObject): McpTask | undefined {
   return { id, status, ...withoutUndefined({ message: textOf(message), pollMs }) };
 }
 
+/** What `readTask` needs to follow the task in another process. */
+export function storedTask({ id, pollMs }: McpTask): JsonObject {
+  return { taskId: id, ...(pollMs !== undefined && { pollIntervalMs: pollMs }) };
+}
+
 function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

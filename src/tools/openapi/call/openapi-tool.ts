@@ -116,6 +116,7 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     ...bodyOf(request),
     sessionUser: connection.sessionUserFor?.(invocation.run),
     caller: invocation.run.caller.id,
+    trace: invocation.run.trace?.headersOf(invocation.callId),
     trust: connection.trust,
     signal: invocation.signal,
     // The runtime ends the call at its limit, and says so.
