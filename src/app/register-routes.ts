@@ -42,6 +42,7 @@ import { runRoutes } from '../http/routes/runs/runs.ts';
 import type { UpgradeWatch } from '../core/upgrades.ts';
 import { originsOf } from '../http/routes/form-pages.ts';
 import { socketRoute } from '../http/routes/chats/socket.ts';
+import { consoleChatRoutes } from '../http/routes/chats/console-chats.ts';
 import { storedChatRoutes } from '../http/routes/chats/stored-chats.ts';
 import { storedResponseRoutes } from '../http/routes/chats/stored-responses.ts';
 import { usageRoutes } from '../http/routes/gateway/usage.ts';
@@ -154,15 +155,16 @@ async function registerChats(app: FastifyInstance, parts: RouteParts): Promise<v
   });
   await chatRoutes(app, { answerRequest, storages: { [responses.name]: responseStorage }, clientOf });
   await compactRoute(app, { answerRequest, storage: responseStorage, clientOf, seals, newId: context.newId });
+  await consoleChatRoutes(app, { store: storage.noteStores['console-chat'], isStoring: config.consoleChats, now });
   await storedChatRoutes(app, { store: storage.chats, isStoring: config.storeChats });
   await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
 }
 
 async function registerModels(app: FastifyInstance, parts: RouteParts): Promise<void> {
   const { context, storage, models, passOn, admin } = parts;
-  const { bodyLimitBytes, clientStallTimeoutMs: stallMs } = context.config;
+  const { bodyLimitBytes, clientStallTimeoutMs: stallMs, taskModel, taskModelExternal, modelPrices } = context.config;
   const { countPassed } = parts.usage;
-  await modelRoutes(app, { models });
+  await modelRoutes(app, { models, taskModels: { local: taskModel, external: taskModelExternal }, prices: modelPrices });
   await backendRoutes(app, { admin: admin.backends });
   await passedRoutes(app, { passOn, countPassed, formBytes: Math.max(bodyLimitBytes, limits.formBytes), stallMs });
   await countTokensRoute(app, { models });

@@ -3,7 +3,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { brotliCompress, gzip } from 'node:zlib';
+import { brotliCompress, constants as zlib, gzip } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { writtenUrls } from './written-urls.ts';
 
@@ -16,6 +16,8 @@ const mediaTypes: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
 };
+
+const largeBytes = 300_000;
 
 interface MadeFile {
   name: string;
@@ -116,7 +118,10 @@ function digestOf(content: Buffer): string {
 }
 
 async function writeCompressed(folder: string, { name, content }: MadeFile): Promise<void> {
-  const [brotli, zipped] = await Promise.all([promisify(brotliCompress)(content), promisify(gzip)(content, { level: 9 })]);
+  // The best quality takes seconds for the largest libraries, which few people load.
+  const quality = content.length > largeBytes ? 7 : zlib.BROTLI_MAX_QUALITY;
+  const params = { [zlib.BROTLI_PARAM_QUALITY]: quality };
+  const [brotli, zipped] = await Promise.all([promisify(brotliCompress)(content, { params }), promisify(gzip)(content, { level: 9 })]);
   writeFileSync(join(folder, name), content);
   writeFileSync(join(folder, `${name}.br`), brotli);
   writeFileSync(join(folder, `${name}.gz`), zipped);

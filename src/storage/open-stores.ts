@@ -72,6 +72,7 @@ export function createStores(database: Database, { secret, now = Date.now, cache
       transcript: createNotes('transcript'),
       conversation: createNotes('conversation'),
       login: createNotes('login'),
+      'console-chat': createNotes('console-chat'),
     },
     chats: createChatStore(database, { now }),
     responses: createResponseStore(database, { secret, now }),

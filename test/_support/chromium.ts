@@ -105,12 +105,13 @@ export interface WatchedPage {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A page at `url`, the address of a gateway, in a profile that knows nothing of it. */
+/** A page at `url`, the address of a gateway, in a profile that knows nothing of it, but that the list of pages in the side bar is open. */
 export async function openPage(
   url: string,
-  { path: at = '/', ...options }: BrowserContextOptions & { path?: string } = {},
+  { path: at = '/', manage = 'open', ...options }: BrowserContextOptions & { path?: string; manage?: 'open' | 'closed' } = {},
 ): Promise<WatchedPage> {
   const profile = await takeProfile(url, options);
+  if (manage === 'open') await profile.home.evaluate(() => localStorage.setItem('toolwharf.manage', 'open'));
   const watched = await watchedPage(url, profile.context, () => leaveProfile(profile, url, options));
   await watched.page.goto(url + at);
   return watched;

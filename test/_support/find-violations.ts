@@ -44,7 +44,10 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/document\/parse-document|app\/config\/.+)\.ts$/ },
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/(?:compile-schema|count-steps)\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/document\/check-document\.ts$/ },
-  { packages: /^eventsource-parser$/, files: /^src\/(?:models\/.+|tools\/mcp\/incoming\/normalise-stream)\.ts$/ },
+  {
+    packages: /^eventsource-parser$/,
+    files: /^src\/(?:models\/.+|tools\/mcp\/incoming\/normalise-stream|console\/api\/chat-over-http)\.ts$/,
+  },
   {
     packages: /^zod$/,
     files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+|shared\/parse-to-first-issue)\.ts$/,
@@ -54,6 +57,8 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
   { packages: /^(?:preact|@preact\/signals|wouter-preact|marked|@tanstack\/virtual-core)$/, files: /^src\/console\/.+\.tsx?$/ },
+  { packages: /^(?:highlight\.js|temml)$/, files: /^src\/console\/parts\/render\/.+\.ts$/ },
+  { packages: /^unpdf$/, files: /^src\/console\/pages\/chat\/pdf\/pdf-worker\.ts$/ },
   { packages: /^openai$/, files: /^src\/(?:http\/dialects\/responses|models\/openai-responses)\/.+\.ts$/ },
   { packages: /^rolldown$/, files: /^src\/packaging\/.+\.ts$/ },
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/(?:demo|models\/demo)\/.+\.ts$/ },

@@ -59,6 +59,7 @@ import { rememberedApprovals } from '../../src/policy/approvals/remembered-appro
 import { transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
 import { signInsLimit } from '../../src/tools/credentials/sign-ins.ts';
 import { logins } from '../../src/policy/logins.ts';
+import { consoleChatsOfAll } from '../../src/http/routes/chats/console-chat-notes.ts';
 
 /**
  * Callers against stores. First table: one caller fills a store, and nobody else loses anything. Second table: nobody reads, changes, decides or
@@ -273,6 +274,7 @@ const kinds: [NoteKind, string, number][] = [
   ['transcript', 'what suspended runs did', transcriptsLimit],
   ['conversation', 'conversations over sockets', conversationsLimit],
   ['login', 'logins', logins],
+  ['console-chat', 'chats of the console', consoleChatsOfAll],
 ];
 const rows: StoreRow[] = [
   {

@@ -90,7 +90,7 @@ describeInChromium('from a pasted address to a tool that answered', () => {
     await paste(page, `${other.url}/openapi.json`);
     await page.getByRole('button', { name: 'Add 7 functions' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
-    await page.getByRole('link', { name: 'Chat', exact: true }).click();
+    await page.getByRole('link', { name: 'New chat' }).click();
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     expect(await page.locator('.call').count()).toBeGreaterThan(0);

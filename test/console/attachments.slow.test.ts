@@ -14,8 +14,27 @@ const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('
 
 async function attach(page: Page, ...files: (typeof picture)[]): Promise<void> {
   const choosing = page.waitForEvent('filechooser');
-  await page.getByRole('button', { name: 'Attach images or text files' }).click();
+  await page.getByRole('button', { name: 'Attach images, PDFs or text files' }).click();
   await (await choosing).setFiles(files);
+}
+
+/** A PDF with a line of text on each page. */
+function pdfOf(pages: readonly string[]): Buffer<ArrayBuffer> {
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Pages /Count ${pages.length} /Kids [${pages.map((_, index) => `${4 + index * 2} 0 R`).join(' ')}] >>`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    ...pages.flatMap((text, index) => {
+      const stream = `BT /F1 12 Tf 72 700 Td (${text}) Tj ET`;
+      return [
+        `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + index * 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
+        `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
+      ];
+    }),
+  ];
+  return Buffer.from(
+    `%PDF-1.4\n${objects.map((object, index) => `${index + 1} 0 obj\n${object}\nendobj\n`).join('')}trailer << /Root 1 0 R >>\n%%EOF`,
+  );
 }
 
 async function ask(page: Page, question: string): Promise<void> {
@@ -114,6 +133,26 @@ describeInChromium('files of a question', () => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain('data:image/jpeg;base64,');
   });
 
+  it('can be PDFs, whose text is read here, with a program that is loaded for the first one', async () => {
+    const model = new ScriptedModel(says('Read.'));
+    await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    const loaded: string[] = [];
+    page.on('request', (request) => loaded.push(request.url()));
+    const pdf = (...pages: string[]) => ({ name: 'paper.pdf', mimeType: 'application/pdf', buffer: pdfOf(pages) });
+    await attach(page, pdf('', ''));
+    await page.getByText('paper.pdf contains no text.').first().waitFor();
+    await attach(page, pdf('The first page', 'The second one'));
+    await page.getByRole('button', { name: 'Remove paper.pdf' }).waitFor();
+    await ask(page, 'What does it say?');
+    await page.getByText('Read.').waitFor();
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain('The first page\\n\\nThe second one');
+    expect(loaded.filter((url) => url.includes('pdf-worker'))).toHaveLength(2);
+    expect(it.faults).toEqual([]);
+    expect(it.foreign).toEqual([]);
+  });
+
   it('are refused when they are neither images nor text, or too large for a message', async () => {
     const model = new ScriptedModel(says('Short again.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
@@ -122,7 +161,7 @@ describeInChromium('files of a question', () => {
     await attach(page, { name: 'program.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0xfe, 0xfd]) });
     await page.getByText('program.bin isn’t plain text.').first().waitFor();
     await attach(page, { name: 'plain.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\nendobj\n%%EOF') });
-    await page.getByText('plain.pdf isn’t plain text.').first().waitFor();
+    await page.getByText('plain.pdf can’t be read as a PDF.').first().waitFor();
     await attach(page, { ...notes, buffer: Buffer.alloc(400_000, 'x') });
     await page.getByText('notes.txt is too large').first().waitFor();
     const large = { ...notes, buffer: Buffer.alloc(290_000, 'x') };

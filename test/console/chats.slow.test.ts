@@ -264,7 +264,7 @@ describeInChromium('a chat', () => {
     const { page } = it;
     await ask(page, 'First');
     await page.locator('.chat-answer .chat-foot').waitFor();
-    const focused = await page.getByRole('link', { name: 'Chat', exact: true }).evaluate(async (link) => {
+    const focused = await page.getByRole('link', { name: 'New chat' }).evaluate(async (link) => {
       (link as HTMLElement).click();
       while (document.querySelector('.chat-answer') !== null) await Promise.resolve();
       document.querySelector<HTMLElement>('.composer textarea')?.focus();

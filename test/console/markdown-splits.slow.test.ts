@@ -23,7 +23,7 @@ globalThis.show = (text, place) => render(h(Markdown, { text }), place);`;
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     platform: 'browser',
     tsconfig: false,
-    transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    transform: { jsx: { runtime: 'automatic', importSource: 'preact' }, define: { 'import.meta': '{}' } },
     input: 'entry',
     plugins: [{ name: 'entry', resolveId: (id) => (id === 'entry' ? id : null), load: (id) => (id === 'entry' ? entry : null) }],
   });

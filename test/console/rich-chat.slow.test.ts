@@ -101,7 +101,7 @@ describeInChromium('a new tool server', () => {
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('heading', { name: /^Succeeded/ }).waitFor();
     await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'Chat', exact: true }).click();
+    await page.getByRole('link', { name: 'New chat' }).click();
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
     await page.getByText(/Demo model: .*says/).waitFor();
     expect(await page.locator('.call.done .call-name').innerText()).toContain('format_current_time');

@@ -70,6 +70,79 @@ describeInChromium('a chat that is saved in this browser', () => {
     expect(it.faults).toEqual([]);
   });
 
+  it('is searched without reading chats, also while another one is answered', async () => {
+    const more = Promise.withResolvers<void>();
+    const model = new ScriptedModel(says('Osaka is a city.'), [{ type: 'text', text: 'One' }, more.promise, ...says(' two.')]);
+    await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'First');
+    await page.reload();
+    await page.getByText('Osaka is a city.').waitFor();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await page.getByLabel('Your question').fill('Second');
+    await page.keyboard.press('Enter');
+    await page.getByText('One').waitFor();
+    await page.evaluate(() => {
+      const reads: string[] = [];
+      Object.assign(globalThis, { reads });
+      for (const name of ['get', 'getAll', 'openCursor'] as const) {
+        const before = IDBObjectStore.prototype[name] as (...given: unknown[]) => IDBRequest;
+        IDBObjectStore.prototype[name] = function read(this: IDBObjectStore, ...given: unknown[]) {
+          reads.push(this.name);
+          return before.apply(this, given);
+        } as never;
+      }
+    });
+    const chats = page.getByRole('navigation', { name: 'Chats in this browser' });
+    await chats.getByLabel('Search chats').pressSequentially('osaka');
+    await expect.poll(() => chats.getByRole('link').allInnerTexts()).toEqual(['First']);
+    const reads = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { reads: string[] }).reads);
+    // The first search reads the words of each chat once.
+    expect((await reads()).filter((store) => store === 'texts')).toHaveLength(2);
+    expect((await reads()).filter((store) => store === 'chats').length).toBeLessThanOrEqual(1);
+    await chats.getByLabel('Search chats').fill('two');
+    more.resolve();
+    await expect.poll(() => chats.getByRole('link').allInnerTexts()).toEqual(['Second']);
+    expect((await reads()).filter((store) => store === 'texts')).toHaveLength(2);
+    expect(it.faults).toEqual([]);
+  });
+
+  it('can be pinned, so that it stays on top', async () => {
+    await using gateway = await gatewaySaying(says('One.'), says('Two.'));
+    await using it = await openPage(gateway.url, { reducedMotion: 'reduce', manage: 'closed' });
+    const { page } = it;
+    await ask(page, 'First');
+    await page.getByRole('button', { name: 'Pin chat' }).click();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await ask(page, 'Second');
+    const chats = page.getByRole('navigation', { name: 'Chats in this browser' });
+    await expect.poll(() => chats.getByRole('heading').allInnerTexts()).toEqual(['Pinned', 'Today']);
+    expect(await chats.getByRole('link').allInnerTexts()).toEqual(['First', 'Second']);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.reload();
+    await chats.getByRole('heading', { name: 'Pinned' }).waitFor();
+    await chats.getByRole('link', { name: 'First' }).click();
+    await page.getByRole('button', { name: 'Unpin chat' }).click();
+    await expect.poll(() => chats.getByRole('heading').allInnerTexts()).toEqual(['Today']);
+    expect(it.faults).toEqual([]);
+  });
+
+  it('is beside the other pages, which one entry opens', async () => {
+    await using gateway = await gatewaySaying(says('One.'));
+    await using it = await openPage(gateway.url, { manage: 'closed' });
+    const { page } = it;
+    await page.getByRole('link', { name: 'New chat' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Presets' }).count()).toBe(0);
+    await page.getByText('Manage', { exact: true }).filter({ visible: true }).click();
+    await page.getByRole('link', { name: 'Presets' }).click();
+    await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'New chat' }).click();
+    await page.reload();
+    await page.getByRole('link', { name: 'Presets' }).waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
   it('can be exported as a file with its questions, calls and answers', async () => {
     const call = calls(['list_time_zones_list_time_zones_get', {}], ['no_such_function', { fence: '```' }]);
     await using gateway = await gatewaySaying(call, says('There are *many*.'));

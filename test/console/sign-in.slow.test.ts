@@ -44,7 +44,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     const side = page.getByRole('region', { name: 'Side bar' });
     await side.getByText('ada').waitFor();
     expect(await findBarriers(page)).toEqual([]);
-    await side.getByRole('link', { name: 'Chat', exact: true }).click();
+    await side.getByRole('link', { name: 'New chat' }).click();
     await page.getByRole('button', { name: question }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     // No token is in storage that scripts can read.

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import type { JsonValue } from '../../shared/json/json.ts';
+import type { ModelPrices } from '../../core/models/model-price.ts';
+import { isJsonObject, type JsonValue } from '../../shared/json/json.ts';
 import { longestTimerMs } from '../../shared/async/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
 import { explainJsonFault } from '../../shared/json/explain-json-fault.ts';
@@ -135,6 +136,14 @@ export function credential(minLength: number): ParseValue<string> {
 export const keyOrEmpty = (entry: string): string => (entry === '' ? '' : credential(1)(entry));
 
 /** JSON text, or a value that YAML has parsed already. The error of `JSON.parse` quotes the text, secrets included, so it is not shown. */
+export const modelPrices: ParseValue<ModelPrices> = (value) => {
+  const prices = json(value);
+  const isPrice = (price: unknown): boolean =>
+    isJsonObject(price) && ['input', 'output'].every((name) => typeof price[name] === 'number' && price[name] >= 0);
+  if (isJsonObject(prices) && Object.values(prices).every(isPrice)) return prices as unknown as ModelPrices;
+  throw new InvalidValue('is not a list of prices', 'write {"model id": {"input": 1.25, "output": 10}}', 'the value');
+};
+
 export const json: ParseValue<JsonValue> = (value) => {
   if (typeof value !== 'string') return value;
   try {

@@ -15,6 +15,7 @@ import {
   json,
   keyOrEmpty,
   listOf,
+  modelPrices,
   oneOf,
   databaseAddress,
   templateWith,
@@ -63,8 +64,19 @@ export const settingTable = {
     meaning: 'the same, used when OPENAI_API_KEYS is not set',
   },
   TOOL_SERVER_CONNECTIONS: { parse: json, isSecret: true, meaning: "JSON array of tool servers in Open WebUI's shape" },
-  TASK_MODEL: { field: 'taskModel', parse: text, meaning: 'model that selects tools when the chat model is local' },
-  TASK_MODEL_EXTERNAL: { field: 'taskModelExternal', parse: text, meaning: 'model that selects tools when the chat model is external' },
+  TASK_MODEL: {
+    field: 'taskModel',
+    parse: text,
+    meaning: 'model that selects tools, and writes titles in the console, when the chat model is local',
+  },
+  TASK_MODEL_EXTERNAL: { field: 'taskModelExternal', parse: text, meaning: 'the same when the chat model is external' },
+  MODEL_PRICES: {
+    field: 'modelPrices',
+    fallback: '{}',
+    parse: modelPrices,
+    meaning:
+      'JSON object of [prices](console.md#tokens-and-cost) by model id, in US dollars for a million tokens; an id may end with `*`: `{"gpt-5*": {"input": 1.25, "output": 10}}`',
+  },
   TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE: {
     field: 'selectionTemplate',
     shownDefault: 'built in',
@@ -125,6 +137,13 @@ export const settingTable = {
     parse: databaseAddress,
     isSecret: true,
     meaning: 'the database: `sqlite:<file>`, or `postgres://user:password@host/database` ([PostgreSQL](operations.md#postgresql))',
+  },
+  CONSOLE_CHATS: {
+    field: 'consoleChats',
+    fallback: 'false',
+    parse: flag,
+    meaning:
+      '`true`: [chats of the console](console.md#chats-on-the-server) are stored encrypted on the server, for the caller alone, and are the same in all of their browsers',
   },
   STORE_CHATS: {
     field: 'storeChats',

@@ -13,6 +13,9 @@ export interface AllowedServer {
   key?: string | undefined;
 }
 
+/** `waiting`: the connection was lost, or there has been none, and it will be opened again. `http`: no socket opens, so chats go over HTTP. */
+export type ConnectionStatus = 'connecting' | 'open' | 'waiting' | 'closed' | 'http';
+
 export type ToSession =
   /** `sessionId`: the session to resume. */
   | { type: 'open'; token: string | undefined; canRenew: boolean; sessionId: string | undefined }
@@ -27,7 +30,7 @@ export type ToSession =
 
 export type FromSession =
   | { type: 'renew' }
-  | { type: 'status'; status: 'connecting' | 'open' | 'waiting' | 'closed' }
+  | { type: 'status'; status: ConnectionStatus }
   | { type: 'session'; id: string; isResumed: boolean }
   | { type: 'frame'; id: string; frame: Frame }
   | { type: 'end'; id: string; error?: { code: string; message: string } }

@@ -4,6 +4,8 @@
  */
 import { connect } from '../../client/toolwharf-client.js';
 import { basePath } from './base-path.ts';
+import { chatOverHttp } from './chat-over-http.ts';
+import { Transport } from './transport.ts';
 import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
 
 const page = globalThis as {
@@ -20,28 +22,23 @@ const servers: Record<string, { headers: Record<string, string> }> = {};
 const chats = new Map<string, { cancel: () => void }>();
 const pendingInputs = new Map<string, (value: unknown) => void>();
 let client: ReturnType<typeof connect> | undefined;
-let resolveToken: ((token: string | undefined) => void) | undefined;
+const transport = new Transport((status) => page.postMessage({ type: 'status', status }));
+let currentToken: string | undefined;
+let mayRenew = false;
+let renewing: PromiseWithResolvers<string | undefined> | undefined;
 
 /** The tokens of the person who is signed in are only in the page. */
-function renew(): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    resolveToken = resolve;
-    page.postMessage({ type: 'renew' });
-  });
+async function renew(): Promise<string | undefined> {
+  if (renewing === undefined) page.postMessage({ type: 'renew' });
+  renewing ??= Promise.withResolvers();
+  const token = await renewing.promise;
+  currentToken = token ?? currentToken;
+  return token;
 }
 
 function open({ token, canRenew, sessionId }: ToSession & { type: 'open' }): void {
-  const requestInput =
-    (kind: 'confirmation' | 'input' | 'connect') =>
-    (data: { id: string }, signal: AbortSignal): Promise<unknown> =>
-      new Promise((resolve) => {
-        pendingInputs.set(data.id, resolve);
-        page.postMessage({ type: 'input-request', kind, data: { ...data } });
-        signal.addEventListener('abort', () => {
-          pendingInputs.delete(data.id);
-          page.postMessage({ type: 'input-request-over', id: data.id });
-        });
-      });
+  currentToken = token;
+  mayRenew = canRenew;
   client = connect({
     url: `${basePath}/`,
     ...(token !== undefined && { token }),
@@ -52,11 +49,80 @@ function open({ token, canRenew, sessionId }: ToSession & { type: 'open' }): voi
     input: requestInput('input'),
     connect: requestInput('connect'),
     onSession: (id: string, isResumed: boolean) => page.postMessage({ type: 'session', id, isResumed }),
-    onStatus: (status: 'connecting' | 'open' | 'waiting' | 'closed') => page.postMessage({ type: 'status', status }),
+    onStatus: (status: 'connecting' | 'open' | 'waiting' | 'closed') => transport.note(status),
   });
 }
 
-async function forward(id: string, chat: ReturnType<ReturnType<typeof connect>['chat']> | undefined): Promise<void> {
+const requestInput =
+  (kind: 'confirmation' | 'input' | 'connect') =>
+  (data: Readonly<Record<string, unknown>> & { id: string }, signal: AbortSignal): Promise<unknown> =>
+    new Promise((resolve) => {
+      pendingInputs.set(data.id, resolve);
+      page.postMessage({ type: 'input-request', kind, data: { ...data } });
+      signal.addEventListener('abort', () => {
+        pendingInputs.delete(data.id);
+        page.postMessage({ type: 'input-request-over', id: data.id });
+      });
+    });
+
+/** Over the socket, or over HTTP where no socket opens. */
+async function startChat(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
+  let isCancelled = false;
+  chats.set(id, { cancel: () => (isCancelled = true) });
+  const isSocket = await transport.isSocket();
+  if (isCancelled) {
+    chats.delete(id);
+    page.postMessage({ type: 'end', id, error: { code: 'run_cancelled', message: 'The answer was stopped.' } });
+  } else await forward(id, isSocket ? client?.chat({ ...fields }) : httpChat(fields));
+}
+
+function httpChat(fields: Readonly<Record<string, unknown>>): AsyncIterable<Frame> & { cancel: () => void } {
+  const abort = new AbortController();
+  let runId: string | undefined;
+  async function* frames(): AsyncGenerator<Frame> {
+    const servers = fields['tool_servers'];
+    if (servers !== undefined) yield { type: 'event', data: { type: 'warning', data: { message: noBrowserTools } } };
+    try {
+      const decide = requestInput('confirmation');
+      for await (const frame of chatOverHttp({ fields, send: sendToGateway, decide, signal: abort.signal })) {
+        if (frame.type === 'assistant_start') runId = frame.data['run_id'] as string | undefined;
+        yield frame;
+      }
+    } catch (error) {
+      if (abort.signal.aborted) throw Object.assign(new Error('The answer was stopped.'), { code: 'run_cancelled' });
+      // What a browser says of a lost connection is of no use to anybody.
+      throw error instanceof TypeError
+        ? Object.assign(new Error('The connection was lost before the answer was complete.'), { code: 'client_disconnected' })
+        : error;
+    }
+  }
+  const cancel = (): void => {
+    // A run that waits for a decision would stay behind.
+    if (runId !== undefined) void sendToGateway(`/api/runs/${runId}/cancel`, {}).catch(() => undefined);
+    abort.abort();
+  };
+  return { [Symbol.asyncIterator]: frames, cancel };
+}
+
+const noBrowserTools =
+  'The tools in this browser are not available, because no websocket can be opened. A proxy in front of the gateway must pass websockets.';
+
+/** A token that has expired is renewed once. */
+async function sendToGateway(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  const post = (): Promise<Response> =>
+    fetch(basePath + path, {
+      method: 'POST',
+      credentials: 'omit',
+      headers: { 'content-type': 'application/json', ...(currentToken !== undefined && { authorization: `Bearer ${currentToken}` }) },
+      body: JSON.stringify(body),
+      ...(signal !== undefined && { signal }),
+    });
+  const response = await post();
+  if (response.status !== 401 || !mayRenew) return response;
+  return (await renew()) === undefined ? response : post();
+}
+
+async function forward(id: string, chat: (AsyncIterable<unknown> & { cancel: () => void }) | undefined): Promise<void> {
   if (chat === undefined) return;
   chats.set(id, chat);
   try {
@@ -98,8 +164,10 @@ async function readDocument({ url, key }: AllowedServer): Promise<{ document: un
 
 page.addEventListener('message', ({ data: message }) => {
   if (message.type === 'open') open(message);
-  else if (message.type === 'renewed') resolveToken?.(message.token);
-  else if (message.type === 'chat') void forward(message.id, client?.chat({ ...message.fields }));
+  else if (message.type === 'renewed') {
+    renewing?.resolve(message.token);
+    renewing = undefined;
+  } else if (message.type === 'chat') void startChat(message.id, message.fields);
   else if (message.type === 'follow') void forward(message.id, client?.follow(message.runId));
   else if (message.type === 'cancel') chats.get(message.id)?.cancel();
   else if (message.type === 'servers') setServers(message.servers);

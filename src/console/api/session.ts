@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals';
+import { startWorker } from '../workers.ts';
 import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
 import { askForLogin } from './login.ts';
 import { ApiError, call } from './request.ts';
-import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
+import type { AllowedServer, ConnectionStatus, Frame, FromSession, ToSession } from './session-messages.ts';
 
 /** Input from the person that the gateway needs before a chat continues. */
 export interface InputRequest {
@@ -22,9 +23,8 @@ export interface ChatListener {
   onEnd: (error: { code: string; message: string } | undefined) => void;
 }
 
-export type Connection = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed';
+export type Connection = 'idle' | ConnectionStatus;
 
-/** `waiting`: the connection was lost and will be opened again. */
 export const connection = signal<Connection>('idle');
 
 /** Requests that the person has not answered yet. */
@@ -122,7 +122,7 @@ function openSession(): Worker {
   if (session !== undefined && isUsable()) return session.worker;
   session?.worker.terminate();
   endAll('The session was replaced by a new one.');
-  const worker = createWorker();
+  const worker = startWorker('session');
   session = { worker, owner: identity.value };
   worker.addEventListener('message', ({ data }: MessageEvent<FromSession>) => receive(worker, data));
   send(worker, { type: 'servers', servers });
@@ -180,17 +180,3 @@ function endAll(message: string): void {
   inputRequests.value = [];
   for (const { onEnd } of ended) onEnd({ code: 'client_disconnected', message });
 }
-
-interface TrustedTypes {
-  createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => { createScriptURL: (url: string) => string };
-}
-
-/** Creates the only worker that the page's policy allows. */
-function createWorker(): Worker {
-  const url = new URL('./session-worker.ts', import.meta.url).href;
-  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
-  policy ??= trustedTypes?.createPolicy('toolwharf', { createScriptURL: (script) => (script === url ? script : '') });
-  return new Worker(policy?.createScriptURL(url) ?? url, { type: 'module' });
-}
-
-let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;

@@ -11,8 +11,8 @@ interface DialogProps {
   actions?: ComponentChildren;
   /** Called for Escape, the close button, or a click outside. */
   onClose: () => void;
-  /** `side`: at the right edge, for details beside the page. */
-  kind?: 'middle' | 'side';
+  /** `side`: at the right edge, for details beside the page. `picture`: as large as the window. */
+  kind?: 'middle' | 'side' | 'picture';
   isWide?: boolean;
   /** What is entered is lost when the dialog closes, so it asks for confirmation. */
   isForm?: true;

@@ -11,6 +11,8 @@ import { announce, showToastsIn, Toasts } from '../parts/toasts.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 import { Brand, Navigation, WaitingChats } from './navigation.tsx';
+import { Overlay } from './overlay.tsx';
+import { overlay } from './shortcuts.ts';
 import { setTitle } from './title.ts';
 
 /** The frame around all pages. */
@@ -23,6 +25,7 @@ export function App(): JSX.Element {
   // Screen readers read a page that was opened by a link from its start. In the same step, so that what is typed at once stays in its field.
   useLayoutEffect(() => {
     drawer.current?.close();
+    overlay.value = undefined;
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [path]);
@@ -58,6 +61,7 @@ export function App(): JSX.Element {
         <Navigation />
         {isMenuOpen && <Toasts dialog="menu" />}
       </dialog>
+      <Overlay />
       <KeyDialog />
       <ConfirmDialog />
       <Toasts />

@@ -1,3 +1,4 @@
+import { effect, signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
@@ -14,6 +15,8 @@ import { confirm } from '../parts/confirm.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { showError } from '../parts/toasts.tsx';
+import { readItem, writeItem } from '../storage/local-items.ts';
+import { isMac, overlay } from './shortcuts.ts';
 import { theme, themes } from './theme.ts';
 
 export function Brand(): JSX.Element {
@@ -28,26 +31,24 @@ export function Brand(): JSX.Element {
   );
 }
 
-/** The content of the side bar and the drawer. */
+/** The content of the side bar and the drawer: chats first, and all other pages behind one entry. */
 export function Navigation(): JSX.Element {
-  const shown = pages.filter(({ isForAdministrators }) => isForAdministrators !== true || mayAdminister.value !== false);
-  const groups = (['use', 'run'] as const).map((group) => shown.filter((page) => page.group === group));
+  const [current] = useLocation();
   return (
     <>
       <Brand />
       <WaitingChats />
-      <nav aria-label="Pages">
-        {groups.map((group, index) => (
-          <ul key={index}>
-            {group.map((page) => (
-              <li key={page.path}>
-                <PageLink page={page} />
-              </li>
-            ))}
-          </ul>
-        ))}
-      </nav>
+      <Link href="/" class="page-link new-chat" aria-current={current === '/' ? 'page' : undefined}>
+        <Icon name="add" />
+        New chat
+      </Link>
+      <button type="button" class="page-link go-to" onClick={() => (overlay.value = 'palette')}>
+        <Icon name="search" />
+        Go to…
+        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+      </button>
       <RecentChats />
+      <Manage current={current} />
       <div class="side-end">
         <AccountButton />
         <ThemeButton />
@@ -55,6 +56,45 @@ export function Navigation(): JSX.Element {
     </>
   );
 }
+
+/** All pages but the chats. It is open on these pages, and wherever a person has opened it. */
+function Manage({ current }: { current: string }): JSX.Element {
+  const isOther = current !== '/' && !current.startsWith('/console/chats/');
+  const shown = pages.filter(
+    ({ path, isForAdministrators }) => path !== '/' && (isForAdministrators !== true || mayAdminister.value !== false),
+  );
+  const groups = (['use', 'run'] as const).map((group) => shown.filter((page) => page.group === group));
+  return (
+    <details
+      class="manage"
+      open={isOther || isManageOpen.value}
+      onToggle={({ currentTarget: { open } }) => {
+        if (!isOther) isManageOpen.value = open;
+      }}
+    >
+      <summary class="page-link">
+        <Icon name="settings" />
+        Manage
+        <Icon name="down" size={15} />
+      </summary>
+      <nav aria-label="Pages">
+        {groups.map((group, index) => (
+          <ul key={index}>
+            {group.map((page) => (
+              <li key={page.path}>
+                <PageLink page={page} current={current} />
+              </li>
+            ))}
+          </ul>
+        ))}
+      </nav>
+    </details>
+  );
+}
+
+const manageItem = 'manage';
+const isManageOpen = signal(readItem(manageItem) === 'open');
+effect(() => writeItem(manageItem, isManageOpen.value ? 'open' : undefined));
 
 /** Links to a chat that waits for input and is not visible. */
 export function WaitingChats(): JSX.Element | null {
@@ -70,9 +110,8 @@ export function WaitingChats(): JSX.Element | null {
   );
 }
 
-function PageLink({ page }: { page: ConsolePage }): JSX.Element {
-  const [current] = useLocation();
-  const isHere = page.path === '/' ? current === '/' : current === page.path || current.startsWith(`${page.path}/`);
+function PageLink({ page, current }: { page: ConsolePage; current: string }): JSX.Element {
+  const isHere = current === page.path || current.startsWith(`${page.path}/`);
   return (
     <Link href={page.path} class="page-link" aria-current={isHere ? 'page' : undefined}>
       <Icon name={page.icon} />

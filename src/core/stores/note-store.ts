@@ -38,6 +38,16 @@ export interface NoteStore {
  * `approval`: remembered decisions. `state`: the state of functions. `config`: what functions and hand-offs changed in a chat. `continuation`: results
  * of calls that ran beside calls of the caller's functions, and what the model wants back with these. `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run
  * did. `conversation`: the messages of a chat over a socket. `login`: the tokens of somebody who is signed in to the console.
+ * `console-chat`: a chat of the console, or the list of a caller's.
  */
-export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript' | 'conversation' | 'login';
+export type NoteKind =
+  | 'approval'
+  | 'state'
+  | 'config'
+  | 'continuation'
+  | 'prompt'
+  | 'transcript'
+  | 'conversation'
+  | 'login'
+  | 'console-chat';
 export type NoteStores = Record<NoteKind, NoteStore>;

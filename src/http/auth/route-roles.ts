@@ -78,6 +78,12 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'DELETE /api/delete': 'nobody',
   'POST /api/blobs/:digest': 'nobody',
   'GET /api/blobs/:digest': 'nobody',
+  // Each caller's own chats of the console (CONSOLE_CHATS).
+  'GET /api/console/chats': 'user',
+  'GET /api/console/chats/export': 'user',
+  'GET /api/console/chats/:id': 'user',
+  'PUT /api/console/chats/:id': 'user',
+  'DELETE /api/console/chats/:id': 'user',
   // Each caller's own stored chats; those of others answer 404, even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',

@@ -27,5 +27,11 @@ export const consoleHeaders: Readonly<Record<string, string>> = {
   'cache-control': 'no-cache',
 };
 
-/** A worker has its own policy, because it sends the requests of tools that run in the browser to any server. */
-export const workerPolicy = `default-src 'none'; script-src 'self'; connect-src http: https: ws: wss:`;
+/**
+ * Workers have their own policies. The one with the session sends the requests of tools that run in the browser to any server; the others only turn untrusted
+ * text and files into something else, and can send nothing.
+ */
+export function workerPolicy(file: string): string {
+  const others = `default-src 'none'; script-src 'self'`;
+  return file.startsWith('session-worker-') ? `${others}; connect-src http: https: ws: wss:` : others;
+}

@@ -192,7 +192,7 @@ async function measureHeap(browser: Browser, url: string): Promise<{ one: number
     return usedSize / 1024 / 1024;
   };
   const openNew = async (index: number): Promise<void> => {
-    await page.getByRole('link', { name: 'Chat', exact: true }).first().click();
+    await page.getByRole('link', { name: 'New chat' }).first().click();
     await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
     await ask(page, `a short answer # ${index}`);
     await page.locator('.chat-answer .chat-foot').waitFor();

@@ -59,7 +59,7 @@ async function useUserKey(page: Page): Promise<void> {
   const made = await page.request.post(new URL('/api/keys', page.url()).href, { headers, data: { name: 'ada', role: 'user' } });
   await page.evaluate((key) => localStorage.setItem('toolwharf.key', key), ((await made.json()) as { key: string }).key);
   await page.reload();
-  await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
+  await page.locator('.manage a[href="/console/settings"]').waitFor({ state: 'detached' });
 }
 
 async function askForApproval(page: Page): Promise<void> {
@@ -123,7 +123,7 @@ export const scenes: readonly Scene[] = [
     path: '/',
     async prepare(page) {
       const choosing = page.waitForEvent('filechooser');
-      await page.getByRole('button', { name: 'Attach images or text files' }).click();
+      await page.getByRole('button', { name: 'Attach images, PDFs or text files' }).click();
       await (await choosing).setFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('The harbour opens at six.') });
       await page.getByRole('button', { name: 'Send (Enter)' }).click();
       await waitForAnswer(page);
@@ -197,6 +197,7 @@ export const scenes: readonly Scene[] = [
       await askForApproval(page);
       await page.getByLabel('Your input is needed').waitFor();
       if ((page.viewportSize()?.width ?? 0) < 760) await page.getByRole('button', { name: 'Menu' }).click();
+      await page.locator('.manage > summary').filter({ visible: true }).click();
       await page.getByRole('link', { name: 'Runs' }).filter({ visible: true }).click();
       await page.locator('tbody a').first().waitFor();
     },

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { Button } from '../../parts/button.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { Picture } from '../../parts/picture.tsx';
 import type { Attachment } from './state/chat.ts';
 
 interface AttachedFilesProps {
@@ -17,7 +18,7 @@ export function AttachedFiles({ files, onRemove }: AttachedFilesProps): JSX.Elem
       {files.map((file, index) => (
         <li key={index} class={file.kind}>
           {file.kind === 'picture' ? (
-            <img src={file.url} alt={file.name} />
+            <Picture src={file.url} alt={file.name} />
           ) : (
             <span class="chip">
               <Icon name="attach" size={13} />

@@ -11,18 +11,26 @@ const maxTextBytes = 300_000;
 export async function readAttachment(file: File): Promise<Attachment> {
   const { name, type, size } = file;
   if (/^image\/(?:png|jpeg|gif|webp|avif)$/.test(type)) return { kind: 'picture', name, url: await readImage(file) };
+  if (await isPdf(file)) {
+    const { readPdf } = await import('./pdf/read-pdf.ts');
+    const content = await readPdf(file, maxTextBytes);
+    return { kind: 'text', name, content: content.toWellFormed() };
+  }
   if (size > maxTextBytes)
     throw new Error(`${name} is too large. Text files can have up to ${maxTextBytes / 1_000} kB. Attach only the relevant part.`);
   const content = await readText(file);
-  if (content === undefined) throw new Error(`${name} isn’t plain text. You can attach images and text files.`);
+  if (content === undefined) throw new Error(`${name} isn’t plain text. You can attach images, PDFs and text files.`);
   return { kind: 'text', name, content };
+}
+
+/** Its beginning decides, whatever it is called. */
+async function isPdf(file: File): Promise<boolean> {
+  return (await file.slice(0, 5).text()) === '%PDF-';
 }
 
 async function readText(file: File): Promise<string | undefined> {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
-    // A PDF may contain only ASCII.
-    return text.startsWith('%PDF-') ? undefined : text;
+    return new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
   } catch {
     return undefined;
   }

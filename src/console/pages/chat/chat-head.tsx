@@ -46,6 +46,13 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
           <Button kind="quiet" icon="edit" label="Rename chat" onClick={() => setRenaming(true)} />
         </>
       )}
+      <Button
+        kind="quiet"
+        icon="pin"
+        label={chat.isPinned === true ? 'Unpin chat' : 'Pin chat'}
+        isPressed={chat.isPinned === true}
+        onClick={() => open.pin(chat.isPinned !== true)}
+      />
       <Button kind="quiet" icon="download" label="Export chat" onClick={() => saveAsMarkdown(chat)} />
       <Button kind="quiet" icon="trash" label="Delete chat" onClick={() => void remove().catch(showError)} />
       <Button kind="quiet" icon="add" label="New chat" class="chat-new" onClick={() => go('/')}>
@@ -70,6 +77,7 @@ function Rename({ title, onDone }: { title: string; onDone: (title: string | und
     >
       <input
         ref={input}
+        dir="auto"
         aria-label="Chat title"
         value={text}
         maxLength={200}

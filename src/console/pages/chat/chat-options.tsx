@@ -7,19 +7,22 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/text/formats.ts';
 import { modes, whenToSetMode } from '../../parts/forms/modes.ts';
 import { Loaded, Problem } from '../../parts/states.tsx';
-import type { ChatSettings } from './state/chat.ts';
+import { Parameters, Totals, type SettingChanges } from './chat-parameters.tsx';
+import type { ChatSettings, Message } from './state/chat.ts';
 import { addBrowserServer, changeBrowserServer, browserServers, removeBrowserServer } from './state/browser-servers.ts';
 
 interface ChatOptionsProps {
   settings: ChatSettings;
+  model: string | undefined;
+  branch: readonly Message[];
   onChange: (settings: ChatSettings) => void;
   onClose: () => void;
 }
 
-/** Tools, mode and system prompt of a chat. They apply from the next question on. */
-export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): JSX.Element {
+/** Tools, mode, system prompt and parameters of a chat, which apply from the next question on, and its tokens and cost. */
+export function ChatOptions({ settings, model, branch, onChange, onClose }: ChatOptionsProps): JSX.Element {
   const tools = useQuery('GET /api/tools');
-  const set = (changes: { [Name in keyof ChatSettings]?: ChatSettings[Name] | undefined }): void =>
+  const set = (changes: SettingChanges): void =>
     onChange(Object.fromEntries(Object.entries({ ...settings, ...changes }).filter(([, value]) => value !== undefined)));
   return (
     <Dialog title="Tools and options" kind="side" onClose={onClose}>
@@ -59,12 +62,15 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
           </h3>
           <textarea
             id="chat-system"
+            dir="auto"
             rows={4}
             placeholder="For example: Answer briefly, in Dutch."
             value={settings.system ?? ''}
             onInput={({ currentTarget: { value } }) => set({ system: value === '' ? undefined : value })}
           />
         </section>
+        <Parameters settings={settings} onChange={set} />
+        <Totals model={model} branch={branch} />
       </div>
     </Dialog>
   );

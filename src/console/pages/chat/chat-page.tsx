@@ -13,10 +13,11 @@ import { showError } from '../../parts/toasts.tsx';
 import { ChatHead } from './chat-head.tsx';
 import { ChatOptions } from './chat-options.tsx';
 import { branchOf } from './state/chat.ts';
-import type { Attachment, ChatSettings } from './state/chat.ts';
+import type { Attachment, ChatSettings, Message } from './state/chat.ts';
 import { Composer } from './composer.tsx';
 import { MessageView } from './messages/message-view.tsx';
 import { readModel, saveModel } from './state/drafts.ts';
+import { knownModels } from './state/models.ts';
 import { newChat, openChat } from './state/open-chats.ts';
 import type { OpenChat } from './state/open-chat.ts';
 import { browserServers } from './state/browser-servers.ts';
@@ -97,7 +98,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
         )}
         <InputRequests requests={requests} />
         <Composer chatId={id} isRunning={isRunning} onSend={send} onCancel={() => open.cancel()}>
-          <SettingsControls models={models} model={model} settings={settings} onChange={setSettings} />
+          <SettingsControls models={models} model={model} settings={settings} branch={branch} onChange={setSettings} />
         </Composer>
       </div>
     </div>
@@ -107,6 +108,9 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
 /** The chosen model of a chat, else the one that was chosen last, else the first. */
 function useModel(settings: ChatSettings): { models: readonly Model[] | undefined; model: string | undefined } {
   const models = useQuery('GET /api/models', { isCached: true }).data?.data;
+  useEffect(() => {
+    if (models !== undefined) knownModels.value = models;
+  }, [models]);
   const last = models?.find(({ id }) => id === readModel());
   return { models, model: settings.model ?? (last ?? models?.[0])?.id };
 }
@@ -115,10 +119,11 @@ interface SettingsControlsProps {
   models: readonly Model[] | undefined;
   model: string | undefined;
   settings: ChatSettings;
+  branch: readonly Message[];
   onChange: (settings: ChatSettings) => void;
 }
 
-function SettingsControls({ models, model, settings, onChange }: SettingsControlsProps): JSX.Element {
+function SettingsControls({ models, model, settings, branch, onChange }: SettingsControlsProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const shown = toolsLabel(settings);
   // The name begins with the visible text, so that speech input finds the button.
@@ -137,7 +142,7 @@ function SettingsControls({ models, model, settings, onChange }: SettingsControl
       <Button kind="quiet" isSmall icon="tool" label={label} onClick={() => setOpen(true)}>
         {shown}
       </Button>
-      {isOpen && <ChatOptions settings={settings} onChange={onChange} onClose={() => setOpen(false)} />}
+      {isOpen && <ChatOptions settings={settings} model={model} branch={branch} onChange={onChange} onClose={() => setOpen(false)} />}
     </>
   );
 }

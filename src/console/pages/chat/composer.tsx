@@ -126,7 +126,7 @@ function FilePicker({ attach }: Pick<Attachments, 'attach'>): JSX.Element {
           void attach(currentTarget.files).finally(() => (currentTarget.value = ''));
         }}
       />
-      <Button kind="quiet" isSmall icon="attach" label="Attach images or text files" onClick={() => picker.current?.click()} />
+      <Button kind="quiet" isSmall icon="attach" label="Attach images, PDFs or text files" onClick={() => picker.current?.click()} />
     </>
   );
 }

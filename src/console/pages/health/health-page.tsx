@@ -9,6 +9,7 @@ import type { IconName } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { announce } from '../../parts/toasts.tsx';
 import { WithCode } from '../../parts/text/with-code.tsx';
+import { useSocketFinding } from './socket-finding.ts';
 
 type Finding = AnswerOf<'GET /api/doctor'>['data'][number];
 type Level = Finding['level'];
@@ -22,6 +23,9 @@ const icons: Record<Level, IconName> = { broken: 'close', warning: 'alert', note
 export function HealthPage(): JSX.Element {
   const query = useQuery('GET /api/doctor');
   const [checkedAt, setCheckedAt] = useState<number>();
+  const socketFinding = useSocketFinding(query.data);
+  const withSocket = (findings: readonly Finding[]): readonly Finding[] =>
+    socketFinding === undefined ? findings : [...findings, socketFinding];
   useEffect(() => {
     if (query.data === undefined) return;
     setCheckedAt(Date.now());
@@ -41,8 +45,8 @@ export function HealthPage(): JSX.Element {
       <Loaded query={query}>
         {({ data }) => (
           <>
-            <Verdict findings={data} checkedAt={checkedAt} />
-            {groupsOf(data).map(([about, findings]) => (
+            <Verdict findings={withSocket(data)} checkedAt={checkedAt} />
+            {groupsOf(withSocket(data)).map(([about, findings]) => (
               <Group key={about} about={about} findings={findings} />
             ))}
           </>

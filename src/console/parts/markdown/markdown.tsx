@@ -3,9 +3,12 @@ import { Component, Fragment } from 'preact';
 import type { ComponentChild, JSX, VNode } from 'preact';
 import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { CodeBlock } from '../code-block.tsx';
+import { Picture } from '../picture.tsx';
 import { inNextFrame, takeCharacters } from './frame-budget.ts';
 import { keyInFragment } from '../../api/key-in-fragment.ts';
 import { MarkdownReader } from './markdown-reader.ts';
+import { Maths } from './maths.tsx';
+import type { MathsToken } from './read-maths.ts';
 import type { MarkdownBlock, MarkdownPart } from './markdown-reader.ts';
 
 /** The depth of nested quotes and lists. Deeper ones are shown as plain text. */
@@ -61,7 +64,7 @@ class Block extends Component<{ block: MarkdownBlock }> {
     const { token, isContinued, whole } = this.props.block;
     // The block was split just before its end.
     if (isContinued && isEmpty(token)) return null;
-    if (token.type !== 'code') return renderBlock(token, 0);
+    if (token.type !== 'code' || isFormula(token as Tokens.Code)) return renderBlock(token, 0);
     return (
       <CodeBlock
         code={(token as Tokens.Code).text}
@@ -80,6 +83,11 @@ function isEmpty(token: Token): boolean {
 
 const languageOf = ({ lang }: Tokens.Code): string | undefined => lang?.split(/\s/, 1)[0];
 
+/** As GitHub marks them. */
+function isFormula(token: Tokens.Code): boolean {
+  return languageOf(token) === 'math' && token.text.trim() !== '';
+}
+
 function renderBlock(token: Token, depth: number): ComponentChild {
   if (depth > maxDepth) return <p dir="auto">{token.raw}</p>;
   const known = token as
@@ -91,7 +99,8 @@ function renderBlock(token: Token, depth: number): ComponentChild {
     | Tokens.Table
     | Tokens.Hr
     | Tokens.Space
-    | Tokens.Text;
+    | Tokens.Text
+    | MathsToken;
   switch (known.type) {
     case 'space':
     case 'def' as never:
@@ -100,7 +109,10 @@ function renderBlock(token: Token, depth: number): ComponentChild {
       return renderHeading(known);
     case 'paragraph':
       return <p dir="auto">{renderInline(known.tokens)}</p>;
+    case 'maths':
+      return <Maths text={known.text} isBlock />;
     case 'code':
+      if (isFormula(known)) return <Maths text={known.text} isBlock />;
       return <CodeBlock code={known.text} language={languageOf(known)} />;
     case 'blockquote':
       return <blockquote>{known.tokens.map((inner) => renderBlock(inner, depth + 1))}</blockquote>;
@@ -189,7 +201,8 @@ function renderSpan(token: Token, depth: number): ComponentChild {
     | Tokens.Codespan
     | Tokens.Br
     | Tokens.Link
-    | Tokens.Image;
+    | Tokens.Image
+    | MathsToken;
   switch (known.type) {
     case 'text':
       return 'tokens' in known && known.tokens !== undefined ? renderInline(known.tokens, depth + 1) : decode(known.text);
@@ -205,6 +218,8 @@ function renderSpan(token: Token, depth: number): ComponentChild {
       return <code>{known.text}</code>;
     case 'br':
       return <br />;
+    case 'maths':
+      return <Maths text={known.text} isBlock={known.isBlock} />;
     case 'link':
       return renderLink(known.href, renderInline(known.tokens, depth + 1));
     case 'image':
@@ -245,7 +260,7 @@ function hasKeyForConsole({ origin, hash }: URL): boolean {
 const inlineImage = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/i;
 
 function renderImage({ href, text }: Tokens.Image): ComponentChild {
-  if (inlineImage.test(href)) return <img src={href} alt={decode(text)} loading="lazy" />;
+  if (inlineImage.test(href)) return <Picture src={href} alt={text === '' ? 'Image' : decode(text)} />;
   return renderLink(href, text === '' ? `Image: ${href}` : `Image: ${decode(text)}`);
 }
 

@@ -1,5 +1,6 @@
-import { Lexer, Tokenizer, type Token, type Tokens } from 'marked';
+import { Lexer, Marked, Tokenizer, type Token, type Tokens } from 'marked';
 import type { Links } from './links.ts';
+import { mathsExtensions } from './read-maths.ts';
 
 /** The depth of nested quotes, lists and emphasis. Deeper ones are plain text, because each level is parsed once more. */
 const maxDepth = 12;
@@ -57,9 +58,12 @@ class BoundedTokenizer extends Tokenizer {
   }
 }
 
+const maths = new Marked({ extensions: [...mathsExtensions] }).defaults.extensions;
+
 /** The blocks of a text, in linear time. Links that it defines are added. */
 export function readBlocks(text: string, links: Links): Token[] {
-  const lexer = new Lexer({ gfm: true, breaks: false, tokenizer: new BoundedTokenizer() });
+  const extensions = /\$|\\[([]/.test(text) ? maths : undefined;
+  const lexer = new Lexer({ gfm: true, breaks: false, tokenizer: new BoundedTokenizer(), ...(extensions && { extensions }) });
   lexer.tokens.links = links;
   try {
     return lexer.lex(text);

@@ -79,7 +79,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
       .header('cache-control', immutable)
       .header('vary', 'accept-encoding')
       .header('cross-origin-resource-policy', 'same-origin');
-    if (/^[\w-]*worker-/.test(file)) reply.header('content-security-policy', workerPolicy);
+    if (/^[\w-]*worker-/.test(file)) reply.header('content-security-policy', workerPolicy(file));
     return sendFile(request, reply, new URL(file, url));
   });
 };

@@ -21,6 +21,7 @@ import { openWebUiConfigDescriptions } from './open-webui-config-description.ts'
 import { presetDescriptions } from '../models/presets-description.ts';
 import { runDescriptions } from '../runs/runs-description.ts';
 import { socketDescriptions } from '../chats/socket-description.ts';
+import { consoleChatDescriptions } from '../chats/console-chats-description.ts';
 import { storedChatDescriptions } from '../chats/stored-chats-description.ts';
 import { storedResponseDescriptions } from '../chats/stored-responses-description.ts';
 import { toolServerDescriptions } from '../tools/tool-servers-description.ts';
@@ -54,6 +55,7 @@ export function describedRoutes({ backend, connection, preset }: StoredSchemas) 
     ...mcpDescriptions,
     ...runDescriptions,
     ...approvalDescriptions,
+    ...consoleChatDescriptions,
     ...storedChatDescriptions,
     ...storedResponseDescriptions,
     ...backendDescriptions(backend),

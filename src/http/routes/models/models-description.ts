@@ -13,6 +13,11 @@ const modelShape = z
     name: z.string(),
     connection_type: z.enum(['local', 'external']),
     capabilities: z.array(z.string()).optional(),
+    task_model: z
+      .string()
+      .optional()
+      .describe('The model for titles and the choice of tools, if one is configured and the key may use it.'),
+    price: z.object({ input: z.number(), output: z.number() }).optional().describe('`MODEL_PRICES`: US dollars for a million tokens.'),
   })
   .meta({ id: 'Model', description: 'In OpenAI’s shape, with what its backend says beside it.' });
 

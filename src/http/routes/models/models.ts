@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { requireModel } from '../../../core/callers/require-model.ts';
 import { isModelAllowed } from '../../../core/callers/caller.ts';
 import type { ModelFinder, ModelRecord } from '../../../core/models/model.ts';
+import { findPrice, type ModelPrices } from '../../../core/models/model-price.ts';
 import type { JsonObject } from '../../../shared/json/json.ts';
 import { isForAnthropic, toModelInfo, toModelPage } from '../../dialects/messages/model-info.ts';
 import { errorsOfVersion } from '../../dialects/messages/messages-errors.ts';
@@ -9,15 +10,31 @@ import { listSignal } from './list-signal.ts';
 
 interface ModelRouteOptions {
   models: ModelFinder;
+  /** `TASK_MODEL` and `TASK_MODEL_EXTERNAL`. */
+  taskModels: { local: string | undefined; external: string | undefined };
+  prices: ModelPrices;
 }
 
 /** The models that the caller's key may use, in OpenAI's shape or Anthropic's, and `/v1/models/{id}` (ids may contain `/`). */
-export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models }) => {
+export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models, taskModels, prices }) => {
   const listAllowed = async ({ caller }: FastifyRequest): Promise<ModelRecord[]> => {
     const records = await models.list(listSignal(), caller);
     return records.filter(({ id }) => isModelAllowed(caller, id));
   };
-  const list = async (request: FastifyRequest) => ({ object: 'list', data: (await listAllowed(request)).map(toWire) });
+  /** With what the console needs to know of a model. */
+  const toListed = (record: ModelRecord, all: readonly ModelRecord[]): JsonObject => {
+    const taskModel = record.isLocal ? taskModels.local : taskModels.external;
+    const price = findPrice(prices, record.id);
+    return {
+      ...toWire(record),
+      ...(all.some(({ id }) => id === taskModel) && { task_model: taskModel ?? null }),
+      ...(price !== undefined && { price: { ...price } }),
+    };
+  };
+  const list = async (request: FastifyRequest) => {
+    const all = await listAllowed(request);
+    return { object: 'list', data: all.map((record) => toListed(record, all)) };
+  };
   for (const path of ['/api/models', '/api/v1/models']) app.get(path, list);
 
   const config = { errors: errorsOfVersion };

@@ -4,13 +4,15 @@ import { Link } from 'wouter-preact';
 import { Button } from '../../../parts/button.tsx';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { Dialog } from '../../../parts/dialog.tsx';
-import { formatCount, formatDuration } from '../../../parts/text/formats.ts';
+import { formatCount, formatDuration, formatNumber } from '../../../parts/text/formats.ts';
 import { Icon } from '../../../parts/icon.tsx';
 import { JsonView } from '../../../parts/json-view.tsx';
 import { Markdown } from '../../../parts/markdown/markdown.tsx';
 import { CallCard } from './call-card.tsx';
+import { formatCost } from '../format-cost.ts';
 import { textOf } from '../state/chat.ts';
 import type { Answer, ReasoningPart, Source } from '../state/chat.ts';
+import { costOf } from '../state/models.ts';
 import { ResultView } from './result-view.tsx';
 import { UnavailableServers } from './unavailable-servers.tsx';
 import { parseJson } from '../../../parts/text/parse-json.ts';
@@ -46,9 +48,10 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
           )}
         </div>
       )}
+      {state === 'done' && isEmpty(answer) && <p class="soft small">The model returned an empty answer.</p>}
       {state === 'cancelled' && <p class="soft small">Stopped.</p>}
       {warnings.map((warning) => (
-        <p key={warning} class="chat-warning small">
+        <p key={warning} class="chat-warning small" dir="auto">
           <Icon name="alert" size={15} /> {warning}
         </p>
       ))}
@@ -57,6 +60,12 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
       {!isRunning && <AnswerFoot answer={answer} onRetry={onRetry} />}
     </div>
   );
+}
+
+/** No text after the last call. */
+function isEmpty({ parts }: Answer): boolean {
+  const last = parts.findLast(({ kind }) => kind !== 'reasoning');
+  return last?.kind !== 'text' || last.text.trim() === '';
 }
 
 /** Whether the last part of a running answer shows that it is running. */
@@ -87,6 +96,7 @@ function Reasoning({ text, started, finished }: ReasoningProps): JSX.Element {
 
 function AnswerFoot({ answer, onRetry }: { answer: Answer; onRetry: (() => void) | undefined }): JSX.Element {
   const { model, parts, usage, started, finished, runId, error } = answer;
+  const cost = costOf(answer);
   return (
     <div class="chat-foot">
       {parts.some((part) => part.kind === 'text' && part.text !== '') && <CopyButton text={() => textOf(answer)} label="Copy answer" />}
@@ -102,13 +112,19 @@ function AnswerFoot({ answer, onRetry }: { answer: Answer; onRetry: (() => void)
         {[
           model,
           finished === undefined ? undefined : formatDuration(finished - started),
-          usage?.completion_tokens === undefined ? undefined : formatCount(usage.completion_tokens, 'token'),
+          usage === undefined || usage.completion_tokens === undefined ? undefined : formatTokens(usage),
+          cost === undefined ? undefined : formatCost(cost),
         ]
           .filter(Boolean)
           .join(' · ')}
       </span>
     </div>
   );
+}
+
+/** 1,200 in, 80 out. */
+function formatTokens({ prompt_tokens: input, completion_tokens: output = 0 }: NonNullable<Answer['usage']>): string {
+  return input === undefined ? formatCount(output, 'token') : `${formatNumber(input)} in, ${formatNumber(output)} out`;
 }
 
 function Sources({ sources }: { sources: readonly Source[] }): JSX.Element {

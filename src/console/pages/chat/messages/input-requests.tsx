@@ -10,6 +10,7 @@ import { JsonView } from '../../../parts/json-view.tsx';
 import { SchemaForm } from '../../../parts/forms/schema-form.tsx';
 import { takeFocus } from '../../../parts/forms/take-focus.ts';
 import { focusQuestion } from '../composer.tsx';
+import { askToNotify, notificationState } from '../state/notify.ts';
 
 /** Forms for the input that calls of a chat are waiting for. */
 export function InputRequests({ requests }: { requests: readonly InputRequest[] }): JSX.Element {
@@ -29,6 +30,11 @@ export function InputRequests({ requests }: { requests: readonly InputRequest[] 
           </section>
         );
       })}
+      {requests.length > 0 && notificationState.value === 'default' && (
+        <Button kind="quiet" isSmall icon="info" class="notify" onClick={() => void askToNotify()}>
+          Notify me when input is needed
+        </Button>
+      )}
     </div>
   );
 }

@@ -80,7 +80,12 @@ function QuestionView({
         rows={3}
         ref={takeFocus}
         onInput={(event) => setDraft(event.currentTarget.value)}
-        onKeyDown={({ key }) => key === 'Escape' && close()}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') close();
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          event.currentTarget.form?.requestSubmit();
+        }}
       />
       <div class="row">
         <Button kind="main" isSmall type="submit">

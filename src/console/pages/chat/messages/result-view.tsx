@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { JsonView } from '../../../parts/json-view.tsx';
+import { Picture } from '../../../parts/picture.tsx';
 import { Table } from '../../../parts/table.tsx';
 import { safeAddress } from '../../../parts/markdown/markdown.tsx';
 import { splitUnseen } from '../../../parts/text/unseen-characters.ts';
@@ -70,7 +71,7 @@ export function Files({ files }: { files: readonly { type: string; url?: string 
             {name ?? type}
           </span>
         ) : image.test(url) ? (
-          <img key={index} src={url} alt={name ?? 'Image in the result'} />
+          <Picture key={index} src={url} alt={name ?? 'Image in the result'} />
         ) : (
           <a key={index} class="chip" href={url.startsWith('data:') ? url : safeAddress(url)} download={name ?? 'file'}>
             {name ?? type}

@@ -10,10 +10,6 @@ export function readChat(id: string): Promise<Chat | undefined> {
   return inStore('readonly', (store) => store.get(id) as IDBRequest<Chat | undefined>);
 }
 
-export function readAllChats(): Promise<Chat[]> {
-  return inStore('readonly', (store) => store.getAll() as IDBRequest<Chat[]>);
-}
-
 export async function removeChat(id: string): Promise<void> {
   await inStore('readwrite', (store) => store.delete(id));
 }

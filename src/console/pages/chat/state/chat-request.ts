@@ -12,9 +12,10 @@ const bodyTooLarge = {
 
 /** The fields of a `message` frame that asks for an answer to this branch. `tooLarge`: the error if it cannot be sent. */
 export async function createChatRequest(
-  { id, settings: { model, mode, toolIds, system } }: Pick<Chat, 'id' | 'settings'>,
+  { id, settings }: Pick<Chat, 'id' | 'settings'>,
   branch: readonly Message[],
 ): Promise<{ fields: Record<string, unknown>; warnings: string[]; tooLarge?: typeof bodyTooLarge }> {
+  const { model, mode, toolIds, system, temperature, maxTokens, reasoningEffort } = settings;
   const files = toFiles(branch);
   const { servers, missing } = await readToolServers();
   const fields = {
@@ -23,6 +24,9 @@ export async function createChatRequest(
     ...(model !== undefined && { model }),
     ...(mode !== undefined && { mode }),
     ...(toolIds !== undefined && { tool_ids: toolIds }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(reasoningEffort !== undefined && { reasoning_effort: reasoningEffort }),
     ...(servers.length > 0 && { tool_servers: servers }),
     ...(files.length > 0 && { files }),
   };

@@ -5,6 +5,7 @@ export interface Chat {
   title: string;
   /** Milliseconds since 1970. */
   updated: number;
+  isPinned?: true;
   settings: ChatSettings;
   /** All messages by their ids. Messages with the same parent are versions of each other. */
   messages: Readonly<Record<string, Message>>;
@@ -20,6 +21,10 @@ export interface ChatSettings {
   /** Undefined: the gateway's defaults. */
   toolIds?: readonly string[];
   system?: string;
+  /** Undefined: the defaults of the model. */
+  temperature?: number;
+  maxTokens?: number;
+  reasoningEffort?: string;
 }
 
 export type Message = UserMessage | Answer;

@@ -6,6 +6,7 @@ import { branchOf, newAnswer, newId, type Answer, type Chat, type ChatSettings, 
 import { createChatRequest } from './chat-request.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
 import { saveChat } from './saved-chats.ts';
+import { writeTitle } from './write-title.ts';
 
 type MessageContent = Pick<UserMessage, 'text' | 'attachments'>;
 
@@ -56,6 +57,12 @@ export class OpenChat {
     this.#save();
   }
 
+  pin(isPinned: boolean): void {
+    const { isPinned: _before, ...chat } = this.chat.value;
+    this.chat.value = { ...chat, ...(isPinned && { isPinned }) };
+    this.#save();
+  }
+
   rename(title: string): void {
     this.chat.value = { ...this.chat.value, title };
     this.#save();
@@ -64,7 +71,7 @@ export class OpenChat {
   cancel(): void {
     this.#cancel?.();
     // Without a connection the gateway learns of it when the session is resumed.
-    if (this.running.value === undefined || connection.value === 'open') return;
+    if (this.running.value === undefined || connection.value === 'open' || connection.value === 'http') return;
     cancelAnswer(this.running.value, Date.now());
     this.#finish(this.running.value);
   }
@@ -77,7 +84,9 @@ export class OpenChat {
     const changed = Object.entries(saved.messages).filter(([id]) => id !== this.running.value?.id && !isFinal(messages[id]));
     const merged = { ...messages, ...Object.fromEntries(changed) };
     const continuesBranch = leaf !== undefined && branchOf({ messages: merged, leaf: saved.leaf }).some(({ id }) => id === leaf);
-    this.chat.value = { ...this.chat.value, messages: merged, title: saved.title, ...(continuesBranch && { leaf: saved.leaf }) };
+    const { isPinned: _before, ...chat } = this.chat.value;
+    const { title, isPinned } = saved;
+    this.chat.value = { ...chat, messages: merged, title, ...(isPinned && { isPinned }), ...(continuesBranch && { leaf: saved.leaf }) };
   }
 
   /** Resumes answers that were running when their page was reloaded. If the page was closed, they have failed. */
@@ -156,6 +165,7 @@ export class OpenChat {
         if (error?.code === 'run_cancelled') cancelAnswer(answer, Date.now());
         else if (error !== undefined) failAnswer(answer, error, Date.now());
         this.#finish(answer);
+        void this.#title(answer);
         void findRefusal();
       },
     };
@@ -173,6 +183,16 @@ export class OpenChat {
       failAnswer(answer, pageClosed, Date.now());
       this.#finish(answer);
     }, lateFramesMs);
+  }
+
+  /** The first answer gives the chat a title, unless a person has named it. */
+  async #title(answer: Answer): Promise<void> {
+    const question = answer.parent === undefined ? undefined : this.chat.value.messages[answer.parent];
+    if (answer.state !== 'done' || question?.role !== 'user' || question.parent !== undefined) return;
+    const first = titleOf(question.text);
+    if (first === '' || this.chat.value.title !== first) return;
+    const title = await writeTitle(question.text, answer);
+    if (title !== undefined && this.chat.value.title === first) this.rename(title);
   }
 
   #finish(answer: Answer): void {

@@ -1,9 +1,11 @@
 import { effect } from '@preact/signals';
+import { navigate } from 'wouter-preact/use-browser-location';
 import { key } from '../../../api/key.ts';
 import { readyLogin } from '../../../api/login.ts';
 import { inputRequests } from '../../../api/session.ts';
 import { announce, showError } from '../../../parts/toasts.tsx';
 import { newId, type Chat } from './chat.ts';
+import { notifyWaiting } from './notify.ts';
 import { OpenChat } from './open-chat.ts';
 import { chatsWithPendingAnswer, savePendingAnswer, takePendingAnswer } from './pending-answers.ts';
 import { loadChat, onSavedElsewhere, saveChat } from './saved-chats.ts';
@@ -19,7 +21,11 @@ effect(() => {
   waitingChats.value = inputRequests.value.flatMap(({ data }) =>
     [...opened.values()].filter(({ running }) => running.value?.runId === data['run_id']).map(({ chat }) => chat.peek().id),
   );
-  if (waitingChats.peek().length > before) announce('Your input is needed.');
+  if (waitingChats.peek().length <= before) return;
+  announce('Your input is needed.');
+  const id = waitingChats.peek().at(-1);
+  const title = id === undefined ? undefined : opened.get(id)?.chat.peek().title;
+  if (title !== undefined) notifyWaiting(title, () => navigate(`/console/chats/${id}`));
 });
 
 /** A new chat. It is saved with its first message. */

@@ -1,13 +1,15 @@
 import { signal } from '@preact/signals';
-import { readAllChats, readChat, removeChat, writeChat } from './chat-database.ts';
+import { readChat, removeChat, writeChat } from './chat-database.ts';
+import { readText, removeText, saveText } from './chat-texts.ts';
 import { onItemChanged, readList, writeItem } from '../../../storage/local-items.ts';
-import type { Chat, Message } from './chat.ts';
+import type { Chat } from './chat.ts';
 import { removeDraft } from './drafts.ts';
 import { removePendingAnswer } from './pending-answers.ts';
+import { deleteOnServer, noteChange, syncChats } from './server-chats.ts';
 
 /** The chats of this browser: a list of titles in `localStorage`, and each whole chat in IndexedDB. */
 
-/** Chats that are saved in this browser. The oldest ones are deleted. */
+/** Chats that are saved in this browser. The oldest ones are deleted, unless they are pinned. */
 const maxChats = 200;
 const listName = 'chats';
 
@@ -16,6 +18,7 @@ export interface SavedChat {
   title: string;
   /** Milliseconds since 1970. */
   updated: number;
+  isPinned?: true;
 }
 
 const readSavedChats = (): SavedChat[] => readList<SavedChat>(listName);
@@ -33,8 +36,13 @@ function saveList(list: readonly SavedChat[]): void {
 /** Tells the other tabs the id of a chat that was saved. */
 const otherTabs = new BroadcastChannel('toolwharf.chats');
 
-/** Calls the listener when another tab has saved a chat. */
+otherTabs.addEventListener('message', ({ data }: MessageEvent<string>) => void readText(data).catch(() => undefined));
+
+const listeners: ((id: string) => void)[] = [];
+
+/** Calls the listener when another tab or another browser has saved a chat. */
 export function onSavedElsewhere(listener: (id: string) => void): void {
+  listeners.push(listener);
   otherTabs.addEventListener('message', ({ data }: MessageEvent<string>) => listener(data));
 }
 
@@ -42,35 +50,49 @@ export function onSavedElsewhere(listener: (id: string) => void): void {
 export const loadChat = readChat;
 
 export async function saveChat(chat: Chat): Promise<void> {
-  const { id, title, updated } = chat;
-  const list = [{ id, title, updated }, ...readSavedChats().filter((other) => other.id !== id)].toSorted(
-    (one, other) => other.updated - one.updated,
-  );
-  saveList(list.slice(0, maxChats));
+  await storeChat(chat);
+  noteChange(chat, localChats);
+}
+
+/** For `CONSOLE_CHATS`: brings the chats of this browser and those on the server together. */
+export function syncSavedChats(): Promise<void> {
+  return syncChats(localChats);
+}
+
+const localChats = {
+  async store(chat: Chat): Promise<void> {
+    await storeChat(chat);
+    for (const listener of listeners) listener(chat.id);
+  },
+  async remove(id: string): Promise<void> {
+    saveList(readSavedChats().filter((other) => other.id !== id));
+    await remove(id);
+  },
+};
+
+async function storeChat(chat: Chat): Promise<void> {
+  const { id, title, updated, isPinned } = chat;
+  const saved = { id, title, updated, ...(isPinned === true && { isPinned }) };
+  const list = [saved, ...readSavedChats().filter((other) => other.id !== id)].toSorted((one, other) => other.updated - one.updated);
+  const deleted = list.filter((other) => other.isPinned !== true).slice(maxChats);
+  saveList(list.filter((other) => !deleted.includes(other)));
   await writeChat(chat);
+  await saveText(chat);
   otherTabs.postMessage(id);
-  for (const old of list.slice(maxChats)) await removeChat(old.id);
+  for (const old of deleted) await remove(old.id);
 }
 
 export async function deleteChat(id: string): Promise<void> {
   saveList(readSavedChats().filter((other) => other.id !== id));
   removeDraft(id);
   removePendingAnswer(id);
+  await remove(id);
+  await deleteOnServer(id);
+}
+
+async function remove(id: string): Promise<void> {
   await removeChat(id);
-}
-
-/** The ids of the chats whose titles, questions and answers contain all of these words. */
-export async function findChats(words: readonly string[]): Promise<ReadonlySet<string>> {
-  const found = (await readAllChats()).filter(({ title, messages }) => {
-    const text = [title, ...Object.values(messages).map(textIn)].join('\n').toLowerCase();
-    return words.every((word) => text.includes(word.toLowerCase()));
-  });
-  return new Set(found.map(({ id }) => id));
-}
-
-function textIn(message: Message): string {
-  if (message.role === 'user') return message.text;
-  return message.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('\n');
+  await removeText(id);
 }
 
 /** The chat of this browser that contains an answer of this run. */
