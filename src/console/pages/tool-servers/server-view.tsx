@@ -273,7 +273,7 @@ function FunctionActions({ name, actions }: { name: string; actions: ServerActio
         approval
       </button>
       <label class="switch small">
-        <input type="checkbox" role="switch" checked aria-label={`Offered: ${name}`} onChange={() => actions.exclude(name)} />
+        <input type="checkbox" role="switch" checked aria-checked aria-label={`Offered: ${name}`} onChange={() => actions.exclude(name)} />
         Offered
       </label>
     </>
