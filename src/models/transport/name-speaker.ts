@@ -6,7 +6,7 @@ import type { ModelBackend } from '../../core/models/model.ts';
  * them for the gateway's, so they say then whose they are. Goes around everything that reads the words.
  */
 export function withSpeaker(backend: ModelBackend): ModelBackend {
-  return { answer: (request, emit) => namingSpeaker(() => backend.answer(request, emit)) };
+  return { provider: backend.provider, answer: (request, emit) => namingSpeaker(() => backend.answer(request, emit)) };
 }
 
 export async function namingSpeaker<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -22,7 +22,7 @@ it('answers are as the document says, on every route', async () => {
       'http://bank.test/pay': { paid: true },
       'http://new.test/openapi.json': documentOf({ fresh: body }),
     },
-    environment: { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', TOOLWHARF_DEMO: 'false' },
+    environment: { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', CONSOLE_CHATS: 'true', TOOLWHARF_DEMO: 'false' },
     turns: [
       says('Fine.'),
       says('Fine.'),
@@ -162,6 +162,16 @@ it('answers are as the document says, on every route', async () => {
   expect((await call('POST /v1/chat/completions/{id}', { ...stored, payload: { metadata: { topic: 'y' } } })).status).toBe(200);
   expect((await call('DELETE /v1/chat/completions/{id}', stored)).status).toBe(200);
 
+  const talk = { url: '/api/console/chats/talk' };
+  const talked = { title: 'Talk', updated: 1, messages: {} };
+  expect((await call('PUT /api/console/chats/{id}', { ...talk, payload: { chat: talked } })).status).toBe(200);
+  expect((await call('PUT /api/console/chats/{id}', { ...talk, payload: { chat: 1 } })).status).toBe(400);
+  expect((await call('GET /api/console/chats')).status).toBe(200);
+  expect((await call('GET /api/console/chats/export')).status).toBe(200);
+  expect((await call('GET /api/console/chats/{id}', talk)).status).toBe(200);
+  expect((await call('DELETE /api/console/chats/{id}', talk)).status).toBe(200);
+  expect((await call('GET /api/console/chats/{id}', talk)).status).toBe(404);
+
   expect((await call('GET /api/runs', { url: '/api/runs?limit=2' })).status).toBe(200);
   expect((await call('GET /api/runs', { url: '/api/runs?limit=none' })).status).toBe(400);
   await call('GET /api/runs/{id}', { url: `/api/runs/${runId}` });
@@ -242,6 +252,8 @@ it('answers are as the document says, on every route', async () => {
 
   const lab = { id: 'lab', type: 'openai', url: 'http://gone.test/v1', key: 'secret', headers: { 'x-token': 'secret' } };
   expect((await call('POST /api/backends', { payload: lab })).status).toBe(201);
+  expect((await call('POST /api/backends/verify', { payload: { ...lab, id: 'other' } })).status).toBe(200);
+  expect((await call('POST /api/backends/verify', { payload: { ...lab, url: 'nowhere' } })).status).toBe(400);
   expect((await call('GET /api/backends')).status).toBe(200);
   const entry = '/api/backends/{id}';
   expect((await call(`GET ${entry}`, { url: '/api/backends/lab' })).status).toBe(200);

@@ -1,10 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { z } from 'zod';
 import type { Caller } from '../../../core/callers/caller.ts';
 import { unknownId } from '../../../core/errors.ts';
 import type { GrantRecord, GrantStore } from '../../../core/stores/grant-store.ts';
-import { isoTime } from '../../description/shared-schemas.ts';
 import type { OpenAnswers } from '../../authorization-server/open-answers.ts';
+import type { ClientWire } from './clients-description.ts';
 import { listQuery, pageIn } from '../list-page.ts';
 import { parseInput } from '../../parse-input.ts';
 
@@ -14,27 +13,6 @@ interface ClientRouteOptions {
   /** Milliseconds since 1970. */
   now: () => number;
 }
-
-const authorizationShape = z.object({
-  caller: z.string().describe('The id of the key, or of the key and the person behind it, who has agreed.'),
-  created: isoTime,
-  last_used: isoTime.nullable().describe('To the minute; null before its first use.'),
-  expires: isoTime.describe('When the person has to agree again.'),
-});
-
-export const clientShape = z
-  .object({
-    id: z.string(),
-    client_id: z.string().describe('An address for a program with a client metadata document.'),
-    name: z.string().nullable().describe('As the program calls itself. Nobody has checked it.'),
-    redirect_hosts: z.array(z.string()).describe('Where answers of the consent page go.'),
-    last_used: isoTime.nullable(),
-    authorizations: z
-      .array(authorizationShape)
-      .describe('Empty for a program that has registered and nobody has agreed to, which ends after a day.'),
-  })
-  .meta({ id: 'Client', description: 'A program that uses /mcp with access that people have given it.' });
-type ClientWire = z.infer<typeof clientShape>;
 
 /** `/api/clients`: programs with access to `/mcp`. Administrators see those of everybody, and others their own. */
 export const clientRoutes: FastifyPluginAsync<ClientRouteOptions> = async (app, { store, openAnswers, now }) => {
