@@ -60,7 +60,8 @@ async function start(until: (url: string) => boolean | Promise<boolean> = () => 
   try {
     await expect.poll(() => (child.exitCode === null ? output : errors)).toContain('listens on');
     const url = /listens on ([^\s"]+)/.exec(output)?.[1] ?? '';
-    await expect.poll(() => until(url)).toBe(true);
+    // The bundler runs at low priority.
+    await expect.poll(() => until(url), { timeout: 150_000 }).toBe(true);
   } finally {
     const exit = once(child, 'exit');
     child.kill();
@@ -95,7 +96,7 @@ it('the first start runs the sources and makes a bundle, which the next one runs
   mark();
   expect(await start(isConsoleThere)).toEqual({ isBundle: true, errors: '' });
   expect(readdirSync(join(checkout, 'node_modules/.cache/toolwharf', bundles()[0] ?? ''))).toContain('compile-cache');
-});
+}, 180_000);
 
 const changes: [what: string, change: () => void][] = [
   ['a source that was edited, though its size and time are the old ones', () => editUnnoticed(join(checkout, 'src/app/version.ts'))],
