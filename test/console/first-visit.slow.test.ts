@@ -25,6 +25,7 @@ describeInChromium('the first visit', () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });
     const steps = it.page.getByRole('region', { name: 'Set up toolwharf' });
+    await steps.waitFor();
     expect(await steps.getByRole('link').allInnerTexts()).toEqual(['Connect a model', 'Add tools', 'Point your program here']);
     await steps.getByRole('button', { name: 'Hide' }).click();
     expect(await steps.count()).toBe(0);

@@ -73,7 +73,7 @@ describeInChromium('the list of runs', () => {
     await using gateway = await busyGateway();
     const url = await listen(gateway.app);
     await using it = await openPage(url, { path: '/console/runs?tool=now' });
-    await it.page.getByRole('link', { name: 'model' }).click();
+    await it.page.getByRole('main').getByRole('link', { name: 'model', exact: true }).click();
     await it.page.locator('.run-step').first().waitFor();
     await it.page.getByRole('main').getByRole('link', { name: 'Runs' }).click();
     await shows(it.page, 1);

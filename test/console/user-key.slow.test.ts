@@ -32,7 +32,7 @@ describeInChromium('a user’s key', () => {
     await using it = await openPage(open.url);
     await it.settled();
     const all = it.page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
-    expect(await all.count()).toBe(pages.length - 1);
+    await expect.poll(() => all.count()).toBe(pages.length - 1);
   });
 
   it.each([

@@ -84,7 +84,9 @@ function httpChat(fields: Readonly<Record<string, unknown>>): AsyncIterable<Fram
     if (servers !== undefined) yield { type: 'event', data: { type: 'warning', data: { message: noBrowserTools } } };
     try {
       const decide = requestInput('confirmation');
-      for await (const frame of chatOverHttp({ fields, send: sendToGateway, decide, signal: abort.signal })) {
+      const model = fields['model'] ?? (await firstModel(abort.signal));
+      const complete = { ...fields, ...(model !== undefined && { model }) };
+      for await (const frame of chatOverHttp({ fields: complete, send: sendToGateway, decide, signal: abort.signal })) {
         if (frame.type === 'assistant_start') runId = frame.data['run_id'] as string | undefined;
         yield frame;
       }
@@ -107,19 +109,29 @@ function httpChat(fields: Readonly<Record<string, unknown>>): AsyncIterable<Fram
 const noBrowserTools =
   'The tools in this browser are not available, because no websocket can be opened. A proxy in front of the gateway must pass websockets.';
 
+/** The model of a question that was sent before the list of models was there; over the socket the gateway chooses it. */
+async function firstModel(signal: AbortSignal): Promise<string | undefined> {
+  const response = await ask('/api/models', { signal });
+  const { data } = response.ok ? ((await response.json()) as { data: readonly { id: string }[] }) : { data: [] };
+  return data[0]?.id;
+}
+
+function sendToGateway(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return ask(path, { method: 'POST', headers, body: JSON.stringify(body), ...(signal !== undefined && { signal }) });
+}
+
 /** A token that has expired is renewed once. */
-async function sendToGateway(path: string, body: object, signal?: AbortSignal): Promise<Response> {
-  const post = (): Promise<Response> =>
+async function ask(path: string, { headers, ...options }: RequestInit): Promise<Response> {
+  const send = (): Promise<Response> =>
     fetch(basePath + path, {
-      method: 'POST',
+      ...options,
       credentials: 'omit',
-      headers: { 'content-type': 'application/json', ...(currentToken !== undefined && { authorization: `Bearer ${currentToken}` }) },
-      body: JSON.stringify(body),
-      ...(signal !== undefined && { signal }),
+      headers: { ...(headers as object), ...(currentToken !== undefined && { authorization: `Bearer ${currentToken}` }) },
     });
-  const response = await post();
+  const response = await send();
   if (response.status !== 401 || !mayRenew) return response;
-  return (await renew()) === undefined ? response : post();
+  return (await renew()) === undefined ? response : send();
 }
 
 async function forward(id: string, chat: (AsyncIterable<unknown> & { cancel: () => void }) | undefined): Promise<void> {
