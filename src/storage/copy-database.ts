@@ -6,12 +6,12 @@ interface CopiedTable {
   name: string;
   /** The columns of its primary key. */
   key: readonly string[];
-  /** Whether the database counts its positions itself. */
-  isNumbered?: true;
+  /** The column that the database counts itself. */
+  numbered?: 'position' | 'number';
 }
 
-/** In an order in which what a row refers to comes first. */
-const tables: readonly CopiedTable[] = [
+/** In an order in which what a row refers to comes first. Not among them: `replicas` and `changes`, which concern running gateways, and indexes of words. */
+export const copiedTables: readonly CopiedTable[] = [
   { name: 'tool_servers', key: ['id'] },
   { name: 'backends', key: ['id'] },
   { name: 'keys', key: ['id'] },
@@ -21,16 +21,18 @@ const tables: readonly CopiedTable[] = [
   { name: 'waiting_runs', key: ['id'] },
   { name: 'waiting_run_parts', key: ['parts_id', 'position'] },
   { name: 'waiting_answers', key: ['run_id', 'call_id'] },
-  { name: 'chats', key: ['position'], isNumbered: true },
-  { name: 'chat_memory', key: ['position'], isNumbered: true },
-  { name: 'responses', key: ['position'], isNumbered: true },
+  { name: 'chats', key: ['position'], numbered: 'position' },
+  { name: 'chat_memory', key: ['position'], numbered: 'position' },
+  { name: 'responses', key: ['position'], numbered: 'position' },
   { name: 'response_values', key: ['position'] },
   { name: 'response_items', key: ['item_id', 'position'] },
   { name: 'usage', key: ['day', 'key_id', 'person_id', 'model', 'tool'] },
   { name: 'people', key: ['key_id', 'id'] },
   { name: 'credentials', key: ['caller_id', 'server_id'] },
-  { name: 'sign_ins', key: ['position'], isNumbered: true },
+  { name: 'sign_ins', key: ['position'], numbered: 'position' },
   { name: 'oauth_clients', key: ['issuer', 'redirect_uri'] },
+  { name: 'grant_records', key: ['position'], numbered: 'position' },
+  { name: 'audit', key: ['number'], numbered: 'number' },
   { name: 'ended_owners', key: ['owner_id'] },
 ];
 
@@ -51,16 +53,16 @@ export async function copyDatabase(source: Database, target: Database, report: (
   await target.write('facts', () =>
     execute(`INSERT INTO facts (name, value) VALUES (?, 'yes') ON CONFLICT (name) DO NOTHING`, unfinishedFact),
   );
-  for (const { name } of tables.toReversed()) await target.write('facts', () => clear(name));
+  for (const { name } of copiedTables.toReversed()) await target.write('facts', () => clear(name));
   await target.write('chats', () => execute('DELETE FROM chat_words'));
-  for (const table of tables) report(table.name, await copyTable(source, target, table));
+  for (const table of copiedTables) report(table.name, await copyTable(source, target, table));
   await target.write('facts', () => hasChanged('DELETE FROM facts WHERE name = ?', unfinishedFact));
 }
 
 async function requireFree(target: Database): Promise<void> {
   const isUnfinished = await target.read(() => selectFirst('SELECT 1 AS found FROM facts WHERE name = ?', unfinishedFact));
   if (isUnfinished !== undefined) return;
-  for (const { name } of tables) {
+  for (const { name } of copiedTables) {
     const condition = name === 'facts' ? ` WHERE name NOT IN (${ownFacts.map((fact) => `'${fact}'`).join(', ')})` : '';
     const row = await target.read(() => selectFirst(`SELECT 1 AS found FROM ${name}${condition} LIMIT 1`));
     if (row === undefined) continue;
@@ -85,8 +87,9 @@ async function copyTable(source: Database, target: Database, table: CopiedTable)
     last = rows.at(-1);
     if (rows.length < rowsAtOnce) break;
   }
-  if (table.isNumbered === true && target.dialect === 'postgres') {
-    const sql = `SELECT setval(pg_get_serial_sequence('${table.name}', 'position'), coalesce(max(position), 0) + 1, false) AS next FROM ${table.name}`;
+  const { name, numbered } = table;
+  if (numbered !== undefined && target.dialect === 'postgres') {
+    const sql = `SELECT setval(pg_get_serial_sequence('${name}', '${numbered}'), coalesce(max(${numbered}), 0) + 1, false) AS next FROM ${name}`;
     await target.write('facts', () => mapped(selectAll(sql), () => undefined));
   }
   return copied;
@@ -99,8 +102,8 @@ function selectNext({ name, key }: CopiedTable, after: Row | undefined): Script<
   return selectAll<Row>(sql, ...(after === undefined ? [] : key.map((column) => after[column] ?? null)));
 }
 
-function* insertAll(target: Database, { name, isNumbered }: CopiedTable, rows: readonly Row[]): Script<void> {
-  const overriding = isNumbered === true && target.dialect === 'postgres' ? 'OVERRIDING SYSTEM VALUE' : '';
+function* insertAll(target: Database, { name, numbered }: CopiedTable, rows: readonly Row[]): Script<void> {
+  const overriding = numbered !== undefined && target.dialect === 'postgres' ? 'OVERRIDING SYSTEM VALUE' : '';
   for (const row of rows) {
     const columns = Object.keys(row);
     const sql = `INSERT INTO ${name} (${columns.join(', ')}) ${overriding} VALUES (${columns.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`;
