@@ -1,6 +1,7 @@
 import type { Config } from './config/config.ts';
 import { ConfigError } from './config/config-error.ts';
 import { checkDatabase } from './check-database.ts';
+import { requireComplete } from '../storage/copy-database.ts';
 import { lockDatabase } from '../storage/data-folder.ts';
 import { createStores, type Stores } from '../storage/open-stores.ts';
 import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
@@ -51,6 +52,7 @@ async function openFile(config: Config, { log, openFolder }: OpeningParts): Prom
   const secret = loadSecret(config.dataDir, config.secret);
   const database = openSqlite({ file, now: Date.now });
   await database.requireUsable();
+  await requireComplete(database);
   await database.requireWritable().catch((error: unknown) => log.error({ err: error }, 'not ready: the database cannot be written'));
   const release = lockDatabase(file);
   return {
@@ -75,12 +77,13 @@ async function openServer(config: Config, { openFolder, onLost, log }: OpeningPa
   const { openPostgres } = await import('../storage/postgres/postgres-database.ts');
   const { requireSameSecret } = await import('../storage/postgres/same-secret.ts');
   const database = openPostgres({ url: config.databaseUrl, now: Date.now });
-  await database.migrate();
   const release = await database.lockForOne(() => {
     log.fatal({}, 'another gateway has taken the database of DATABASE_URL while the connection to it was lost: this one ends');
     onLost();
   });
+  await database.migrate();
   await requireSameSecret(database, secret);
+  await requireComplete(database);
   const stores = createStores(database, { secret, cacheMs: Infinity, staleMs });
   const poll = setInterval(() => void stores.registry.refresh().catch(() => undefined), serverPollMs).unref();
   return {

@@ -70,8 +70,8 @@ async function open(url: string, secret: string): Promise<Opened> {
   const { openPostgres } = await import('../storage/postgres/postgres-database.ts');
   const { requireSameSecret } = await import('../storage/postgres/same-secret.ts');
   const database = openPostgres({ url, now: Date.now });
-  await database.migrate();
   const release = await database.lockForOne(() => process.exit(1));
+  await database.migrate();
   await requireSameSecret(database, secret);
   return {
     database,

@@ -26,7 +26,8 @@ export async function key(environment: NodeJS.ProcessEnv): Promise<void> {
   const folder = openUnlessServed(config);
   const isServed = folder === undefined;
   try {
-    const secret = isServed ? findSecret(config.dataDir, config.secret) : loadSecret(config.dataDir, config.secret);
+    const mayCreate = isFile && !isServed;
+    const secret = mayCreate ? loadSecret(config.dataDir, config.secret) : findSecret(config.dataDir, config.secret);
     if (secret === undefined)
       throw new GatewayError('storage_unavailable', `${config.dataDir} has no file "secret". Set TOOLWHARF_SECRET.`);
     const database = isFile

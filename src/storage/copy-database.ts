@@ -49,6 +49,7 @@ const ownFacts = ['secret', unfinishedFact];
  * @throws GatewayError `conflict` for a target with data of its own
  */
 export async function copyDatabase(source: Database, target: Database, report: (table: string, rows: number) => void): Promise<void> {
+  await requireComplete(source);
   await requireFree(target);
   await target.write('facts', () =>
     execute(`INSERT INTO facts (name, value) VALUES (?, 'yes') ON CONFLICT (name) DO NOTHING`, unfinishedFact),
@@ -57,6 +58,18 @@ export async function copyDatabase(source: Database, target: Database, report: (
   await target.write('chats', () => execute('DELETE FROM chat_words'));
   for (const table of copiedTables) report(table.name, await copyTable(source, target, table));
   await target.write('facts', () => hasChanged('DELETE FROM facts WHERE name = ?', unfinishedFact));
+}
+
+/** @throws GatewayError `storage_unavailable` for the target of a copy that was interrupted, which lacks a part */
+export async function requireComplete(database: Database): Promise<void> {
+  const read = database.read(() => selectFirst('SELECT 1 AS found FROM facts WHERE name = ?', unfinishedFact));
+  // One that cannot be read at the moment is no obstacle to a start.
+  const unfinished = await read.catch(() => undefined);
+  if (unfinished === undefined) return;
+  throw new GatewayError(
+    'storage_unavailable',
+    'The database is the target of a copy that was interrupted, and lacks a part. Run copy-database again, or use the database that was copied.',
+  );
 }
 
 async function requireFree(target: Database): Promise<void> {

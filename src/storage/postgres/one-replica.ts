@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { GatewayError } from '../../core/errors.ts';
-import { toPostgresFault } from './postgres-faults.ts';
+import { fromDatabase, toPostgresFault } from './postgres-faults.ts';
 
 /** Any number, the same in all releases; see `migrationLock`. */
 const oneReplicaLock = 7_214_002;
 const retryMs = 500;
+const checkMs = 5_000;
+/** After its host has gone, the server ends the connection within half a minute, so that another gateway can take over. */
+const keepAlives = 'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3';
 const connectMs = 2_000;
 
 /**
@@ -38,8 +41,15 @@ class LockHolder {
       throw toPostgresFault(error);
     });
     if (client === undefined) return false;
+    if (this.#isReleased) {
+      await client.end();
+      return true;
+    }
     this.#client = client;
+    // A connection that nothing uses may be lost without a sign, for example after a failover; ending it has the lock taken again.
+    const check = setInterval(() => void client.query('SELECT 1').catch(() => client.end().catch(() => undefined)), checkMs).unref();
     client.once('end', () => {
+      clearInterval(check);
       if (!this.#isReleased) void this.#takeAgain();
     });
     return true;
@@ -67,14 +77,17 @@ async function tryLock(url: string): Promise<Client | undefined> {
     connectionString: url,
     application_name: 'toolwharf (lock)',
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: connectMs,
     query_timeout: connectMs,
   });
   // It ends then.
   client.on('error', () => undefined);
   try {
-    await client.connect();
-    const { rows } = await client.query<{ isFree: boolean }>('SELECT pg_try_advisory_lock($1) AS "isFree"', [oneReplicaLock]);
+    await fromDatabase(client.connect());
+    await fromDatabase(client.query(keepAlives));
+    const sql = 'SELECT pg_try_advisory_lock($1) AS "isFree"';
+    const { rows } = await fromDatabase(client.query<{ isFree: boolean }>(sql, [oneReplicaLock]));
     if (rows[0]?.isFree === true) return client;
   } catch (error) {
     await client.end().catch(() => undefined);

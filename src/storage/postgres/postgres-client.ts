@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import type { Script, Statement } from '../sql/database.ts';
-import { endsConnection } from './postgres-faults.ts';
+import { endsConnection, fromDatabase } from './postgres-faults.ts';
 import { toPostgres, toStorable } from './postgres-words.ts';
 
 /** A connection that has met a fault of its own is not used again. */
 export async function withClient<Value>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Value>): Promise<Value> {
-  const client = await pool.connect();
+  const client = await fromDatabase(pool.connect());
   let fault: unknown;
   try {
     return await work(client);
@@ -24,7 +24,7 @@ export async function runScript<Value>(client: pg.ClientBase, steps: Script<Valu
 }
 
 async function answer(client: pg.ClientBase, { sql, values, gives }: Statement): Promise<unknown> {
-  const result = await client.query({ ...toPostgres(sql), values: values.map(toStorable) });
+  const result = await fromDatabase(client.query({ ...toPostgres(sql), values: values.map(toStorable) }));
   switch (gives) {
     case 'rows':
       return result.rows;

@@ -1,14 +1,14 @@
-import { Pool, types } from 'pg';
+import { Client, Pool, types } from 'pg';
 import { execute, mapped, selectAll, selectFirst, type Database, type RecordChanges, type RecordTableName } from '../sql/database.ts';
 import type { Script } from '../sql/database.ts';
 import { schemaSteps } from '../sql/migrations.ts';
 import { lockForOne } from './one-replica.ts';
 import { runScript, withClient } from './postgres-client.ts';
-import { toPostgresFault } from './postgres-faults.ts';
+import { fromDatabase, readOnlyFault, toPostgresFault } from './postgres-faults.ts';
 import { QueuedTransactions } from './queued-transactions.ts';
 
-/** At once from one replica: enough for all stores to write while others are read. */
-const connections = 8;
+/** At once: enough for all stores to write while others are read. */
+const connections = 20;
 /** A chat that waits for the database shows nothing meanwhile. */
 const acquireMs = 2_000;
 const statementMs = 5_000;
@@ -73,10 +73,10 @@ export function openPostgres({ url, now }: PostgresOptions): PostgresDatabase {
       const state = await read(() =>
         selectFirst<{ isReadOnly: string }>(`SELECT current_setting('transaction_read_only') AS "isReadOnly"`),
       );
-      if (state?.isReadOnly === 'on') throw toPostgresFault(Object.assign(new Error('read only'), { code: '25006' }));
+      if (state?.isReadOnly === 'on') throw readOnlyFault();
       if (writes.hasFault) await writes.add('facts', () => execute(`UPDATE facts SET value = value WHERE name = ''`));
     },
-    migrate: () => migrate(pool),
+    migrate: () => migrate(url),
     lockForOne: (onLost) => lockForOne(url, onLost),
     async close() {
       await writes.close();
@@ -126,23 +126,31 @@ function* changesSince(since: string | undefined): Script<RecordChanges> {
 /** Any number, the same in all releases. */
 const migrationLock = 7_214_001;
 
-async function migrate(pool: Pool): Promise<void> {
+/** On a connection of its own, without limits of time: a step may take long, and replicas that start together wait for the first. */
+async function migrate(url: string): Promise<void> {
+  const client = new Client({ connectionString: url, application_name: 'toolwharf (schema)', connectionTimeoutMillis: acquireMs });
+  client.on('error', () => undefined);
   try {
-    await withClient(pool, async (client) => {
-      await client.query('BEGIN');
-      // Replicas that start together wait for the first.
-      await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
-      await client.query('CREATE TABLE IF NOT EXISTS schema_steps (number integer PRIMARY KEY)');
-      const { rows } = await client.query<{ applied: number }>('SELECT count(*) AS applied FROM schema_steps');
-      const applied = rows[0]?.applied ?? 0;
-      for (const [index, { postgres }] of schemaSteps.entries()) {
-        if (index < applied) continue;
-        if (postgres !== '') await client.query(postgres);
-        await client.query('INSERT INTO schema_steps (number) VALUES ($1)', [index + 1]);
-      }
-      await client.query('COMMIT');
-    });
+    await fromDatabase(client.connect());
+    await fromDatabase(applySteps(client));
   } catch (error) {
     throw toPostgresFault(error);
+  } finally {
+    // Also ends a transaction that has failed.
+    await client.end().catch(() => undefined);
   }
+}
+
+async function applySteps(client: Client): Promise<void> {
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
+  await client.query('CREATE TABLE IF NOT EXISTS schema_steps (number integer PRIMARY KEY)');
+  const { rows } = await client.query<{ applied: number }>('SELECT count(*)::int AS applied FROM schema_steps');
+  const applied = rows[0]?.applied ?? 0;
+  for (const [index, { postgres }] of schemaSteps.entries()) {
+    if (index < applied) continue;
+    if (postgres !== '') await client.query(postgres);
+    await client.query('INSERT INTO schema_steps (number) VALUES ($1)', [index + 1]);
+  }
+  await client.query('COMMIT');
 }

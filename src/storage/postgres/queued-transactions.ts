@@ -5,7 +5,7 @@ import type { Script, StoreName } from '../sql/database.ts';
 import type { QueuedWrite } from '../sql/queued-write.ts';
 import { WriteQueue } from '../sql/write-queue.ts';
 import { runScript, withClient } from './postgres-client.ts';
-import { isRepeatable, toPostgresFault } from './postgres-faults.ts';
+import { endsConnection, fromDatabase, isRepeatable, toPostgresFault } from './postgres-faults.ts';
 
 /** Texts of one store that wait: far more than a network carries in a second. Beyond it, writes of the caller with the most waiting are refused. */
 const queuedCharacters = 64 * 1024 * 1024;
@@ -80,9 +80,15 @@ export class QueuedTransactions {
       this.#hasFault = failure !== undefined && toPostgresFault(failure.error) instanceof GatewayError;
       if (failure === undefined) return transaction.settle.forEach((settle) => settle());
       if (isRepeatable(failure.error) && attempt < attempts) continue;
+      // What one of them cannot do may be possible for the others.
+      if (writes.length > 1 && !transaction.isCommitting && !endsConnection(failure.error)) return this.#commitEach(store, writes);
       const fault = toPostgresFault(failure.error);
       return writes.forEach((write) => write.reject(fault));
     }
+  }
+
+  async #commitEach(store: StoreName, writes: readonly Write[]): Promise<void> {
+    for (const write of writes) await this.#commit(store, [write]);
   }
 
   /** Undefined if it is durable. */
@@ -96,31 +102,31 @@ export class QueuedTransactions {
   }
 
   async #transact(client: pg.PoolClient, { store, writes, transaction }: TransactionWork): Promise<void> {
-    await client.query('BEGIN');
+    await fromDatabase(client.query('BEGIN ISOLATION LEVEL READ COMMITTED'));
     try {
-      const { rows } = await client.query<{ id: string }>({ ...lockStatement, values: [`toolwharf ${store}`] });
+      const { rows } = await fromDatabase(client.query<{ id: string }>({ ...lockStatement, values: [`toolwharf ${store}`] }));
       transaction.id = rows[0]?.id;
       for (const write of writes) transaction.settle.push(await this.#runOne(client, write, writes.length === 1));
       transaction.isCommitting = true;
-      await client.query('COMMIT');
+      await fromDatabase(client.query('COMMIT'));
     } catch (error) {
-      if (!transaction.isCommitting) await client.query('ROLLBACK').catch(() => undefined);
+      if (!transaction.isCommitting && !endsConnection(error)) await fromDatabase(client.query('ROLLBACK'));
       throw error;
     }
   }
 
   /** Gives what is to be called when it is durable. One of several that fails is undone alone. */
   async #runOne(client: pg.PoolClient, write: Write, isAlone: boolean): Promise<() => void> {
-    if (!isAlone) await client.query('SAVEPOINT one_write');
+    if (!isAlone) await fromDatabase(client.query('SAVEPOINT one_write'));
     try {
       const value = await runScript(client, write.script());
-      if (!isAlone) await client.query('RELEASE SAVEPOINT one_write');
+      if (!isAlone) await fromDatabase(client.query('RELEASE SAVEPOINT one_write'));
       return () => write.resolve(value);
     } catch (error) {
-      const concernsAll = isRepeatable(error) || (!(error instanceof GatewayError) && toPostgresFault(error) !== error);
+      const concernsAll = isRepeatable(error) || toPostgresFault(error) !== error;
       if (isAlone || concernsAll) throw error;
-      await client.query('ROLLBACK TO SAVEPOINT one_write');
-      await client.query('RELEASE SAVEPOINT one_write');
+      await fromDatabase(client.query('ROLLBACK TO SAVEPOINT one_write'));
+      await fromDatabase(client.query('RELEASE SAVEPOINT one_write'));
       return () => write.reject(error);
     }
   }

@@ -30,6 +30,7 @@ export class RecordTable<Value> {
   #list: readonly Value[] | undefined;
   /** Ids of rows that may have changed since they were read. */
   #changed: Set<string> | 'all' = 'all';
+  #isReading = false;
   /** Parsed before they are written: reading a thousand new rows in one tick of the event loop would take long. */
   #expected: ReadonlyMap<string, Read<Value>> = new Map();
 
@@ -55,8 +56,21 @@ export class RecordTable<Value> {
 
   /** `id`: the row that may have changed. Default: any row. */
   noteChange(id?: string): void {
-    if (id === undefined) this.#changed = 'all';
-    else if (this.#changed !== 'all') this.#changed.add(id);
+    if (id !== undefined) {
+      if (this.#changed !== 'all') this.#changed.add(id);
+      return;
+    }
+    this.#changed = 'all';
+    this.#isReading = false;
+  }
+
+  /** An entry that has been deleted is gone at once, also where the table cannot be read again for a while. */
+  drop(id: string): void {
+    const known = this.#read.get(id);
+    if (known === undefined) return;
+    this.#read.delete(id);
+    if (this.#options.uniqueText !== undefined) this.#byText.delete(this.#options.uniqueText(known.value));
+    this.#list = undefined;
   }
 
   /** Rows that are about to be written, so that they are not parsed again. */
@@ -65,7 +79,7 @@ export class RecordTable<Value> {
   }
 
   get isCurrent(): boolean {
-    return this.#changed !== 'all' && this.#changed.size === 0;
+    return this.#changed !== 'all' && this.#changed.size === 0 && !this.#isReading;
   }
 
   /**
@@ -75,10 +89,12 @@ export class RecordTable<Value> {
   *refresh(database: Database): Script<void> {
     const changed = this.#changed;
     if (this.isCurrent) return;
-    // What changes while this is read is read the next time.
+    // What changes while this is read is read the next time; until then nothing here is current.
     this.#changed = new Set();
+    this.#isReading = true;
     if (changed === 'all') yield* this.#refreshAll(database);
     else yield* this.#refreshRows(changed);
+    this.#isReading = false;
     this.#expected = new Map();
   }
 

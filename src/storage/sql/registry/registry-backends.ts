@@ -16,7 +16,7 @@ export function backendsIn(records: RegistryRecords, cipher: SecretCipher): Back
     createBackend: (backend) => records.write('backends', backend.name, () => insertBackend(toBackendRow(backend, undefined, cipher))),
     changeBackend: (backend) => records.write('backends', backend.name, () => updateBackend(backend, cipher)),
     deleteBackend: (id) =>
-      records.write('backends', id, () =>
+      records.delete('backends', id, () =>
         mapped(hasChanged('DELETE FROM backends WHERE id = ?', id), (isDeleted) => {
           if (!isDeleted) throw missing('backend', id);
         }),

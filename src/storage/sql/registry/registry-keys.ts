@@ -23,7 +23,7 @@ export function keysIn(records: RegistryRecords, cipher: SecretCipher): Keys {
       await records.write('keys', record.id, () => updateKey(record, writeKey(record, cipher)));
     },
     deleteKey: (id) =>
-      records.write('keys', id, () =>
+      records.delete('keys', id, () =>
         mapped(hasChanged('DELETE FROM keys WHERE id = ?', id), (isDeleted) => {
           if (!isDeleted) throw missing('key', id);
         }),

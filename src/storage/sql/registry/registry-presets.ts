@@ -13,7 +13,7 @@ export function presetsIn(records: RegistryRecords): Presets {
     listPresets: () => whenThere(records.read(), ({ presets }) => presets.list()),
     createPreset: (preset, most) => records.write('presets', preset.id, () => insertPreset(preset, most)),
     changePreset: (id, change) => records.write('presets', id, () => updatePreset(id, change)),
-    deletePreset: (id) => records.write('presets', id, () => hasChanged('DELETE FROM presets WHERE id = ?', id)),
+    deletePreset: (id) => records.delete('presets', id, () => hasChanged('DELETE FROM presets WHERE id = ?', id)),
   };
 }
 

@@ -94,7 +94,8 @@ export class RegistryRecords {
 
   /** Cached, because every chat reads the registry: checking the file each time would cost more than all its other work before the model request. */
   read(): MaybePromise<Snapshot> {
-    return this.#isFresh() ? this.#snapshot : this.#refreshed();
+    const isKept = this.#failure !== undefined && this.#mayBeStale(this.#failure.error);
+    return this.#isFresh() || isKept ? this.#snapshot : this.#refreshed();
   }
 
   #isFresh(): boolean {
@@ -109,7 +110,6 @@ export class RegistryRecords {
 
   /** Looks for changes now, also where the records are fresh. */
   async refresh(): Promise<void> {
-    this.#checkedAt = -Infinity;
     await this.#refreshed();
   }
 
@@ -137,7 +137,7 @@ export class RegistryRecords {
     try {
       await this.#database.read(() => this.#readChanges());
     } catch (error) {
-      this.#failure = { error, time };
+      this.#failure = { error, time: this.#options.now() };
       // What was to be read may be read by half.
       for (const table of Object.values(this.#snapshot) as RecordTable<unknown>[]) table.noteChange();
       throw error;
@@ -145,6 +145,13 @@ export class RegistryRecords {
     this.#failure = undefined;
     this.#checkedAt = time;
     this.#readAt = time;
+  }
+
+  /** As `write`, and the record is gone at once. */
+  async delete<Value>(table: RecordTableName, id: string, work: () => Script<Value>): Promise<Value> {
+    const deleted = await this.write(table, id, work);
+    this.#snapshot[table].drop(id);
+    return deleted;
   }
 
   /** `id`: the only row of the table that `work` changes. Default: any. */

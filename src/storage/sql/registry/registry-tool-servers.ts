@@ -37,7 +37,7 @@ export function toolServersIn(records: RegistryRecords, cipher: SecretCipher): T
       await records.write('tool_servers', record.id, () => updateToolServer(record, cipher));
     },
     deleteToolServer: (id) =>
-      records.write('tool_servers', id, () =>
+      records.delete('tool_servers', id, () =>
         mapped(hasChanged('DELETE FROM tool_servers WHERE id = ?', id), (isDeleted) => {
           if (!isDeleted) throw missing('tool server', id);
         }),
