@@ -111,6 +111,8 @@ export async function openPage(
   { path: at = '/', manage = 'open', ...options }: BrowserContextOptions & { path?: string; manage?: 'open' | 'closed' } = {},
 ): Promise<WatchedPage> {
   const profile = await takeProfile(url, options);
+  // A profile that is used again may have been elsewhere.
+  if (!profile.home.url().startsWith(`${url}/`)) await profile.home.goto(`${url}/console/assets/none`);
   if (manage === 'open') await profile.home.evaluate(() => localStorage.setItem('toolwharf.manage', 'open'));
   const watched = await watchedPage(url, profile.context, () => leaveProfile(profile, url, options));
   await watched.page.goto(url + at);

@@ -127,7 +127,6 @@ describeInChromium('the page of models', () => {
     await page.getByRole('link', { name: 'Chat with a' }).waitFor();
     expect(await page.getByRole('button', { name: 'Edit' }).count()).toBe(0);
     await page.getByRole('link', { name: 'Chat with a' }).click();
-    await page.getByRole('combobox', { name: 'Model' }).waitFor();
-    expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('a');
+    await expect.poll(() => page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('a');
   });
 });
