@@ -7,7 +7,9 @@
 export type Trust =
   | { kind: 'configured'; origin: string }
   | { kind: 'linked'; from: string }
-  | { kind: 'request'; mayReachPrivate: boolean };
+  | { kind: 'request'; mayReachPrivate: boolean }
+  /** By somebody who has shown no key: public addresses alone, whatever callers may address. */
+  | { kind: 'stranger' };
 
 /** W3C Trace Context, as headers or as fields of a message. */
 export interface TraceHeaders {

@@ -20,7 +20,7 @@ export function fetchClientDocument(send: SendOutbound): FetchDocument {
       method: 'GET',
       url,
       headers,
-      trust: { kind: 'request', mayReachPrivate: false },
+      trust: { kind: 'stranger' },
       signal: AbortSignal.timeout(documentMs),
       firstByteTimeoutMs: documentMs,
       idleTimeoutMs: documentMs,

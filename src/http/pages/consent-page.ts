@@ -27,7 +27,7 @@ const style = `
 input { width: 100%; min-height: 2.75rem; padding: .5rem .6rem; border: 1px solid var(--line); border-radius: .35rem; background: var(--ground);
   color: var(--text); font: inherit }
 .hint { margin: .25rem 0; font-size: .9rem; color: var(--soft) }
-button[value='allow'], a.main { background: var(--focus); border-color: var(--focus); color: var(--on-button) }
+button[value='allow'], a.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
 button[value='deny'] { background: transparent }
 a.main { display: inline-block; padding: .6rem 1.25rem; border-radius: .35rem; font-weight: 600; text-decoration: none }
 `;

@@ -42,6 +42,8 @@ function decide(url: URL, trust: DecidedTrust, rules: EgressRules): EgressDecisi
       return decideLinked(url, trust.reach, rules);
     case 'request':
       return decideRequested(url, trust.mayReachPrivate, rules);
+    case 'stranger':
+      return decideRequested(url, false, { ...rules, allow: [], mode: rules.mode === 'none' ? 'none' : 'public' });
   }
 }
 

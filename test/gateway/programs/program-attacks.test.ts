@@ -446,7 +446,7 @@ describe('a client metadata document', () => {
     const scene = await programScene({ send });
     const tokens = await connect(scene, adminKey, id);
     expect(await mcpStatus(scene, tokens.access_token)).toBe(200);
-    expect(sent.filter(({ url }) => url === id)).toMatchObject([{ method: 'GET', trust: { kind: 'request', mayReachPrivate: false } }]);
+    expect(sent.filter(({ url }) => url === id)).toMatchObject([{ method: 'GET', trust: { kind: 'stranger' } }]);
     expect((await refresh(scene, tokens)).status).toBe(200);
   });
 

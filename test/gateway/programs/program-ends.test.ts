@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json/json.ts';
 import { answerChecker } from '../../_support/check-answers.ts';
 import { adminKey, answers, connect, mcpStatus, programScene, refresh } from './program-fixture.ts';
@@ -166,4 +168,22 @@ describe('the end of a program', () => {
     await scene.post('/oauth/revoke', { token: tokens.access_token, client_id: other });
     expect(await mcpStatus(scene, tokens.access_token)).toBe(200);
   });
+});
+
+it('a program that is disconnected while the body of its request arrives has nothing of it run', async () => {
+  const scene = await programScene();
+  const tokens = await connect(scene, adminKey);
+  const { hostname, port } = new URL(scene.url);
+  const socket = connectSocket(Number(port), hostname);
+  onTestFinished(() => void socket.destroy());
+  const closed = once(socket, 'close');
+  socket.on('error', () => undefined);
+  socket.write(
+    `POST /mcp HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${tokens.access_token}\r\ncontent-type: application/json\r\n` +
+      'accept: application/json, text/event-stream\r\ncontent-length: 1000\r\n\r\n{',
+  );
+  await expect.poll(async () => (await listed(scene, adminKey))[0]?.last_used).not.toBeNull();
+  const [program] = await listed(scene, adminKey);
+  expect(await scene.call(`DELETE /api/clients/${program?.id ?? ''}`, adminKey)).toMatchObject({ status: 200 });
+  await closed;
 });

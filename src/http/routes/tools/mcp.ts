@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { GatewayError } from '../../../core/errors.ts';
 import { gatewayHeader } from '../../../core/tools/gateway-chain.ts';
 import { isDeeperThan } from '../../../shared/json/json.ts';
@@ -43,7 +43,6 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const signal = disconnectSignal(reply);
     const { method, body, caller } = request;
-    options.openAnswers.add(caller, request, reply.raw);
     // Even with a valid key: MCP specification, transports, security warning.
     const origin = foreignOrigin(request.headers, allowedOrigins);
     if (origin !== undefined)
@@ -69,7 +68,9 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
     );
   };
   const config = options.challenge === undefined ? {} : { challenge: options.challenge };
-  app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', config, handler: serve });
+  /** Before the body is read: a program that is disconnected meanwhile must not have it run. */
+  const follow: onRequestAsyncHookHandler = async (request, reply) => options.openAnswers.add(request.caller, request, reply.raw);
+  app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', config, onRequest: follow, handler: serve });
 };
 
 /** Only the headers of the protocol: credentials have been checked, and the SDK needs none. */
