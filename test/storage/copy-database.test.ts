@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { copiedTables, copyDatabase } from '../../src/storage/copy-database.ts';
+import { copiedTables, copyDatabase, requireComplete } from '../../src/storage/copy-database.ts';
 import { createStores } from '../../src/storage/open-stores.ts';
 import { selectAll } from '../../src/storage/sql/database.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/storage/sqlite/sqlite-database.ts';
@@ -34,7 +34,9 @@ it('a copy that was interrupted begins anew, and one into a database with data i
     },
   };
   await expect(copyDatabase(source, cut, () => undefined)).rejects.toThrow('killed');
+  await expect(requireComplete(target)).rejects.toThrow('copy that was interrupted');
   await copyDatabase(source, target, () => undefined);
+  await requireComplete(target);
   const copied = createStores(target, { secret });
   expect(await copied.noteStores.state.find('note 119', 1)).toBe('value of note 119');
   expect(await copied.registry.readFact('bundled')).toBe('yes');

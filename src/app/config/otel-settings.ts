@@ -95,5 +95,5 @@ export const otelSettings = {
     parse: flag,
     meaning: '`true`: spans have what users, models and tools wrote, as text',
   },
-  OTEL_SDK_DISABLED: { fallback: 'false', parse: flag, meaning: '`true`: no traces and metrics, whatever else is set' },
+  OTEL_SDK_DISABLED: { fallback: 'false', parse: flag, meaning: '`true` turns traces and metrics off' },
 } as const satisfies Record<string, Setting<unknown>>;

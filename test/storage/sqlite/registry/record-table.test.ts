@@ -92,3 +92,20 @@ it('names a damaged entry, and reads it once it is repaired', async () => {
   table.noteChange('key-3');
   expect((await namesIn())[3]).toBe('mended');
 });
+
+it('is not current while a change is read, and not after the reading has failed', async () => {
+  table.noteChange('key-5');
+  const reading = table.refresh(database);
+  reading.next();
+  expect(table.isCurrent).toBe(false);
+  table.noteChange();
+  expect(table.isCurrent).toBe(false);
+  await refresh();
+  expect(table.isCurrent).toBe(true);
+});
+
+it('drops a deleted entry before it is read again', () => {
+  table.drop('key-7');
+  expect(table.list()).toHaveLength(999);
+  expect([table.get('key-7'), table.findByText('name 7')]).toEqual([undefined, undefined]);
+});
