@@ -21,6 +21,16 @@ describeInChromium('the first visit', () => {
     expect(it.foreign).toEqual([]);
   });
 
+  it('begins at its heading on a small screen too', async () => {
+    await using gateway = await freshGateway();
+    const path = `/#key=${gateway.app.startKey ?? ''}`;
+    await using it = await openPage(gateway.url, { path, viewport: { width: 360, height: 740 }, manage: 'closed' });
+    await it.page.getByRole('region', { name: 'Set up toolwharf' }).waitFor();
+    await it.settled();
+    expect(await it.page.locator('.chat-scroll').evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    expect(await it.page.getByRole('button', { name: 'Scroll to end' }).count()).toBe(0);
+  });
+
   it('shows what is left to set up to administrators, until they hide it', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });

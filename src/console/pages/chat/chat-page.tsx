@@ -79,7 +79,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
   return (
     <div class="chat">
       {branch.length > 0 && <ChatHead open={open} />}
-      <Scroll running={open.running.value?.id}>
+      <Scroll running={open.running.value?.id} isEmpty={branch.length === 0}>
         {branch.length === 0 ? (
           <Welcome toolIds={settings.toolIds} onAsk={(question) => send(question)} />
         ) : (

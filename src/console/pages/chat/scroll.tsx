@@ -6,13 +6,15 @@ interface ScrollProps {
   children: ComponentChildren;
   /** The id of the running answer. The view scrolls to a new one, wherever it was. */
   running: string | undefined;
+  /** There is no chat yet, so what is shown is read from its beginning. */
+  isEmpty: boolean;
 }
 
 /** This close to the end, the view stays at the end, in pixels. */
 const nearEnd = 80;
 
 /** Stays at the end while content is added or the window changes, unless the person has scrolled away. */
-export function Scroll({ children, running }: ScrollProps): JSX.Element {
+export function Scroll({ children, running, isEmpty }: ScrollProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const stays = useRef(true);
@@ -21,6 +23,8 @@ export function Scroll({ children, running }: ScrollProps): JSX.Element {
   const [isAtEnd, setAtEnd] = useState(true);
 
   const top = useRef(0);
+  const follows = useRef(!isEmpty);
+  follows.current = !isEmpty;
 
   function look({ mayStay }: { mayStay: boolean }): void {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = frame.current ?? {};
@@ -39,6 +43,7 @@ export function Scroll({ children, running }: ScrollProps): JSX.Element {
 
   useLayoutEffect(() => {
     const observer = new ResizeObserver(() => {
+      if (!follows.current) return;
       if (stays.current && !isFolding.current) toEnd();
       else look({ mayStay: false });
       isFolding.current = false;
@@ -67,7 +72,7 @@ export function Scroll({ children, running }: ScrollProps): JSX.Element {
           {children}
         </div>
       </div>
-      {!isAtEnd && (
+      {!isAtEnd && !isEmpty && (
         <Button class="chat-to-end" isSmall icon="down" onClick={toEnd}>
           Scroll to end
         </Button>
